@@ -47,7 +47,7 @@ def kubectl(tmp_path: Path) -> Iterator[Kubectl]:
 
 
 def test_a_release_from_its_beginning_to_its_end(kubectl: Kubectl, tmp_path: Path) -> None:
-    """It takes the place of the Go manager, leaves what the manager has written, and keeps CRDs and runtimes."""
+    """It takes the place of the Go manager, leaves what that has written, and keeps CRDs and runtimes."""
     helm(kubectl, "install", RELEASE, released_chart(tmp_path))
     kubectl.kubectl("annotate", "configmap/jobset-manager-config", "helm.sh/resource-policy=keep")
     before = found(kubectl, "deployment", MANAGER)

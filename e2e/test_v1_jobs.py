@@ -168,7 +168,7 @@ def test_jax_digits(cluster: Cluster) -> None:
 
 @pytest.fixture(scope="module")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A dev cluster with the definitions and names of Kubeflow Trainer (Go), whose manager serves v1 jobs."""
+    """A dev cluster with the definitions and names of Kubeflow Trainer (Go); our manager serves v1 jobs."""
     with released_cluster(tmp_path_factory.mktemp("v1-released")) as cluster:
         install(cluster, serves_v1=True)
         yield cluster

@@ -13,7 +13,7 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.kube.client import ObjectRequest, Verb
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import Object
-from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
+from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle
 
@@ -147,4 +147,15 @@ async def test_the_autoscaler_lives_as_long_as_the_training(cluster: Cluster) ->
         await cluster.run_jobset("Completed", succeeded=1)
         assert cluster.client.objects(HORIZONTAL_POD_AUTOSCALERS) == []
         await cluster.resync()
+        assert cluster.client.objects(HORIZONTAL_POD_AUTOSCALERS) == []
+
+
+async def test_another_runtime_in_place_of_a_deleted_snapshot(cluster: Cluster) -> None:
+    """Objects that the runtime of now does not ask for are deleted, although the TrainJob changes no more."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(trainer={"numNodes": 2}))
+        await cluster.put(runtime_object(replicated_job(), policy={"torch": {}, "numNodes": 2}))
+        assert len(cluster.client.objects(HORIZONTAL_POD_AUTOSCALERS)) == 1
+        await cluster.client.delete(CONFIG_MAPS, "demo-runtime-snapshot", "default")
+        await settle()
         assert cluster.client.objects(HORIZONTAL_POD_AUTOSCALERS) == []

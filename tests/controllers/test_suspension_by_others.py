@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from tests.controllers.conftest import Cluster
+from tests.controllers.conftest import RESOURCES, Cluster
 from tests.framework.samples import runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.kube.client import ObjectRequest, Verb
+from trainer.kube.objects import Object
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.workloads import JOBSETS
-from trainer_kube_testing import settle
+from trainer_kube_testing import FakeClient, settle
 
 SELECTOR = {"cloud.example.com/capacity": "spot"}
 
@@ -63,6 +65,26 @@ async def test_a_jobset_stays_suspended_until_it_is_resumed(cluster: Cluster) ->
         pod = cluster.jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
         assert pod["spec"]["nodeSelector"] == SELECTOR, "what was set at admission to a queue stays"
         assert state(cluster) == "Created"
+
+
+class SuspendingClient(FakeClient):
+    """A cluster where a mutating webhook suspends JobSets, as queues do."""
+
+    async def send(self, request: ObjectRequest) -> Object | None:
+        """See `Client.send`."""
+        if request.verb is Verb.APPLY and request.resource == JOBSETS:
+            cast("Object", request.body)["spec"]["suspend"] = True
+        return await super().send(request)
+
+
+async def test_a_jobset_that_is_created_suspended(cluster: Cluster) -> None:
+    """What suspends a JobSet when it is created is shown, although nothing happens to the JobSet afterwards."""
+    cluster.client = SuspendingClient(runtime_object(), resources=RESOURCES, clock=cluster.clock)
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.clock.advance(2)
+        await settle()
+        assert state(cluster) == "Pending"
 
 
 @pytest.mark.parametrize("has_runtime", [True, False])

@@ -310,7 +310,7 @@ class StatusServerConfiguration(ApiModel):
     host: str = ""
     """Address to listen on. Defaults to "", all addresses, since pods connect from elsewhere."""
     qps: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 5.0
-    """How many statuses are written per second, in the long run; 0: no limit. Defaults to 5, as in the released
+    """How many statuses are written per second, in the long run; 0: no limit. Defaults to 5, as in the Go
     manager; a training posts each five seconds, so that this is enough for 25 of them."""
     burst: Annotated[int, Field(ge=0, le=2**31 - 1)] = 10
     """How many may be written at once before qps counts; 0: twice qps. Defaults to 10, as in Kubeflow Trainer (Go)."""

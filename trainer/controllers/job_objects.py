@@ -140,7 +140,7 @@ class JobObjects:
         may_wait = job.model.spec.active_deadline_seconds is None and self._is_busy()
         if may_wait and changed <= created:
             self._made[key] = _Made(_version(job), self._deployer.versions(created), ensured)
-        return replace(ensured, is_new=True, may_wait=may_wait)
+        return replace(ensured, may_wait=may_wait)
 
     async def _build_and_apply(self, job: Job) -> tuple[Ensured, set[ObjectId]]:
         """Also returns the objects if what runs pods was created just now, and nothing is left to do."""
@@ -206,7 +206,7 @@ class JobObjects:
                 components,
                 None if found.is_snapshot else found,
                 runtime_digest=found.digest,
-                prunes=found.is_snapshot or found.outdated_snapshot is not None,
+                prunes=built_on is not None or found.is_snapshot or found.outdated_snapshot is not None,
                 is_missing=bool(missing),
                 has_workload=not any(each is component for each in missing for component in workload),
                 note=_former(found) if found.is_former else "",

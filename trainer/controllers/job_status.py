@@ -49,9 +49,8 @@ class Observer:
     ) -> Observation:
         """Observe what the status is derived from."""
         train_job, types = job.model, self._pipeline.condition_types
-        is_new = ensured is not None and ensured.is_new
         goes_on = outcome is None and not job.is_finished and not train_job.spec.suspend
-        report, report_errors = self._pipeline.status(train_job, finds_problems=goes_on and not is_new)
+        report, report_errors = self._pipeline.status(train_job, finds_problems=goes_on)
         errors = (*errors, *report_errors)
         if job.is_finished:
             return Observation(ensured, jobs=report.jobs, scale=report.scale, plugin_types=types, errors=errors)

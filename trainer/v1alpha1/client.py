@@ -163,8 +163,8 @@ class V1Alpha1Client(Client):
     async def _hide_resumed(self, request: ObjectRequest, present: Object) -> Object:
         """Take the condition Suspended of the Go manager out of a status whose extension says that it is resumed.
 
-        What belongs to another field manager as well is not removed by an apply, and the column STATE of the released
-        CRDs has the type of the last condition, whatever its status.
+        What belongs to another field manager as well is not removed by an apply, and the column STATE of the CRDs
+        of Kubeflow Trainer (Go) has the type of the last condition, whatever its status.
         """
         status = present.get("status") or {}
         conditions = status.get("conditions") or []

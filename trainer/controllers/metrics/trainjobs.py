@@ -88,7 +88,7 @@ class Milestones:
         life = self._lives[obj.uid] = Life(begun, summary.is_suspended, awaits_jobset_since=begun)
         status = obj.get("status") or {}
         if summary.state == UNKNOWN and (jobs := status.get("jobsStatus")):
-            # The Go manager has made it, which does not say when it ran first.
+            # The Go manager has made it, and does not say when it ran first.
             life.got_jobset()
             if any(job.get(count) for job in jobs for count in ("active", "ready", "succeeded", "failed")):
                 life.ran(begun)

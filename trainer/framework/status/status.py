@@ -160,11 +160,9 @@ class Ensured:
     """Whether the cluster has accepted everything that the TrainJob asks for; else an event warns of it. Defaults to
     yes."""
     runtime_digest: str = ""
-    """Digest of the runtime that the objects are built on (`framework.snapshot.digest_of`). Defaults to none."""
+    """Digest of the runtime that the objects are built on (`runtimes.runtimes.digest_of`). Defaults to none."""
     is_resumed: bool = False
     """Whether they run although the TrainJob is suspended, since somebody else has resumed them. Defaults to no."""
-    is_new: bool = False
-    """Whether what runs pods was created just now, so that nothing can keep pods waiting yet. Defaults to no."""
     may_wait: bool = False
     """Whether the status may wait, so that the objects of other TrainJobs are created first. Defaults to no."""
     error: Exception | None = None

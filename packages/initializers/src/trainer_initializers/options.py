@@ -61,7 +61,7 @@ class TransferOptions:
         return f"{self.shown} SPLIT={self.split}" if self.split else self.shown
 
     def variable(self, name: str) -> str | None:
-        """A variable of the environment; an empty one counts as not set, as in the released images."""
+        """A variable of the environment; an empty one counts as not set, as in the images of Kubeflow Trainer (Go)."""
         return self.environ.get(name) or None
 
     def selects(self, *names: str) -> bool:
