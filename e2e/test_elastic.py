@@ -309,5 +309,7 @@ def test_autoscaler(cluster: Cluster) -> None:
 
     cluster.kubectl("delete", "hpa", "demo")
     until(another, "there is another autoscaler")
+    cluster.kubectl("annotate", "hpa", "demo", "devcluster.trainer/metric-cpu=160%")
+    until(lambda: len(cluster.list("pod")) == 2, "the autoscaler has added a node")
     cluster.suspend("demo")
     until(lambda: cluster.get("hpa", "demo") is None, "the autoscaler is gone")

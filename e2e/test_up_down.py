@@ -7,13 +7,16 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 import yaml
 
 from e2e.cluster import train_job
 from e2e.home import Home
+from e2e.installation import free_ports
 from e2e.processes import descendants, running
 from e2e.waiting import until
 
@@ -30,13 +33,26 @@ def home(tmp_path: Path) -> Iterator[Home]:
     own.trainer("down")
 
 
+def pids_of(up: subprocess.CompletedProcess[str]) -> list[str]:
+    """The process ids of cluster and manager that a command has shown."""
+    found = re.findall(r"^(?:cluster|manager) +running, pid (\d+)", up.stdout, re.MULTILINE)
+    assert len(found) == 2, up.stdout
+    return found
+
+
 def test_up_run_down(home: Home, tmp_path: Path) -> None:
     """After `up`, `run` finds the cluster by itself; `up` again changes nothing; `down` ends everything, twice.
 
-    Objects outlive that, until `down --delete` forgets them.
+    Two `up` at once start one cluster. Objects outlive `down`, until `down --delete` forgets them.
     """
-    up = home.trainer("up")
-    assert up.returncode == 0, up.stdout + up.stderr
+    port = str(free_ports(1)[0])
+    with ThreadPoolExecutor(2) as threads:
+        up, other = threads.map(lambda _: home.trainer("up", "--metrics-port", port), range(2))
+    assert (up.returncode, other.returncode) == (0, 0), up.stdout + up.stderr + other.stdout + other.stderr
+    assert pids_of(up) == pids_of(other)
+    assert sum("--metrics-port takes effect after" in each.stdout for each in (up, other)) == 1
+    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        assert b"trainer_build_info{" in answer.read()
     assert f"export KUBECONFIG={home.kubeconfig}" in up.stdout
     assert home.kubeconfig.stat().st_mode & 0o777 == 0o600
 

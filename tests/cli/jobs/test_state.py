@@ -108,3 +108,10 @@ LATE = TrainingProgress(percentage=20, updated=datetime(2026, 1, 2, tzinfo=UTC))
 def test_progress_from_the_log(reported: TrainingProgress, logged: TrainingProgress, shown: TrainingProgress) -> None:
     """Of what the status and the log tell of the progress, the newer counts."""
     assert JobState("Running", reported).with_progress(logged) == JobState("Running", shown)
+
+
+def test_explanation_cannot_command_the_terminal() -> None:
+    """Texts of the cluster become one line of printable characters."""
+    state = JobState("Failed", reason="Bad\x1b[2J", message="a\nb\u202ec")
+
+    assert state.explanation == "Bad\\x1b[2J: a b\\u202ec"

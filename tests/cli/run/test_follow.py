@@ -13,6 +13,7 @@ from tests.cli.conftest import RecordingDisplay, finished, node_pod, train_job
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.jobs.state import JobState
 from trainer.cli.run.follow import JobOutcome, follow_jobs
+from trainer.cli.run.run import exit_code
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock
 from trainer.kube.errors import ForbiddenError
@@ -259,3 +260,12 @@ async def test_what_may_not_be_watched(
         client.add(train_job(**finished("Complete", "Done", "all Jobs are complete")))
     told = [each for each in display.warnings if "cannot be watched" in each]
     assert told == [f"demo: {watched} cannot be watched, trying again: jane may not"]
+
+
+def test_exit_code_of_several() -> None:
+    """All must be complete: one that is not counts, also one whose end was not seen."""
+    good, unseen = JobOutcome(JobState("Complete")), JobOutcome(None)
+    a, b = ObjectKey("default", "a"), ObjectKey("default", "b")
+
+    assert exit_code({a: good, b: good}) == 0
+    assert exit_code({a: good, b: unseen}) == 1

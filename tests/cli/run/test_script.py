@@ -258,3 +258,13 @@ class TestV1Alpha1:
         assert (changed["name"], container["name"], container.keys()) == ("node", "node", {"name", "volumeMounts"})
         (owner,) = only(served, CONFIG_MAPS)["metadata"]["ownerReferences"]
         assert owner["apiVersion"] == "trainer.kubeflow.org/v1alpha1"
+
+
+@pytest.mark.usefixtures("cluster")
+def test_timeout(served: FakeClient) -> None:
+    """After --timeout the command ends with the code of timeout(1), and the cluster goes on."""
+    result = run("train.py --name demo --timeout 0.3")
+
+    assert result.exit_code == 124, result.output
+    assert "not finished after 0.3 s: the cluster continues to run demo" in result.output
+    assert only(served, TRAIN_JOBS)

@@ -19,10 +19,11 @@ from aiohttp import web
 from tests.kube.conftest import Background
 from tests.kube.reviewers import TOKEN, Reviewer
 from tests.kube.webhook.serving import GivenCertificates, client_context
-from trainer.kube import Clock, Manager
-from trainer.kube.errors import ConfigurationError
+from trainer.kube import Clock, LeaderElectionOptions, Manager, ManagerOptions
+from trainer.kube.errors import ConfigurationError, TransportError
 from trainer.kube.manager.metrics_server import MetricsServer, MetricsServerOptions
 from trainer.kube.metrics.controllers import ControllerMetrics
+from trainer.kube.resource import LEASES
 from trainer.kube.serving.certificates import CertificateSource
 from trainer_kube_testing import FakeClient, ManualClock
 
@@ -204,3 +205,22 @@ async def test_without_certificate_the_manager_ends(clock: ManualClock, backgrou
     assert manager.is_ready
     await clock.advance(2)
     assert await running == "no certificate for metrics within 120 s: nobody has made a certificate yet"
+
+
+async def test_replica_that_does_not_lead() -> None:
+    """Each replica asks who the scraper is and serves its own metrics, whoever leads."""
+    reviewer = Reviewer(allowed=(("get", "/metrics"),))
+    reviewer.faults.fail(TransportError("down"), times=None, resource=LEASES)
+    options = ManagerOptions(leader_election=LeaderElectionOptions(name="lease", namespace="ns"))
+    manager = Manager(reviewer, options=options)
+    server = MetricsServer(manager, replace(OPTIONS, secure=False))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(manager.run)
+        with anyio.fail_after(5):
+            await server.wait_for_start()
+        async with (
+            aiohttp.ClientSession(f"http://127.0.0.1:{server.address[1]}") as session,
+            session.get("/metrics", headers=READER) as answer,
+        ):
+            assert answer.status == 200
+        tasks.cancel_scope.cancel()

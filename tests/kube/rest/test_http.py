@@ -542,3 +542,12 @@ async def test_impersonation(api: ApiServer, connect_to: Connect) -> None:
         assert b"".join([chunk async for chunk in chunks]) == b"{}"
     await client.get(NODES, "n")
     assert headers == [("Bearer ours", ["jane"], ["a", "b"])] * 2 + [("Bearer ours", [], [])]
+
+
+async def test_silent_log_is_given_up(client: HttpClient, api: ApiServer) -> None:
+    """A connection on which nothing comes any more ends with an error, so that whoever follows connects again."""
+    api.answers = [chunks_answer(b"one\n", then=stay_silent)]
+    async with client.logs("p", "ns", LogOptions("node", follow=True, idle_timeout=0.2)) as chunks:
+        assert await anext(chunks) == b"one\n"
+        with anyio.fail_after(5), pytest.raises(TransportError, match="sent nothing for too long"):
+            await anext(chunks)

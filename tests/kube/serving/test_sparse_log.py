@@ -5,7 +5,7 @@ from __future__ import annotations
 from structlog.testing import capture_logs
 
 from tests.kube.serving.peers import connected, serving
-from trainer.kube.serving.sparse_log import SparseLog
+from trainer.kube.serving.sparse_log import PeerLog, SparseLog
 from trainer_kube_testing import ManualClock
 
 
@@ -42,3 +42,19 @@ async def test_peers_do_not_fill_the_log() -> None:
             assert served.dropped == {"malformed": 4}
     reported = [entry for entry in logs if entry["event"] == "trouble with connections"]
     assert [(entry["server"], entry["times"]) for entry in reported] == [("test", 1), ("test", 3)]
+
+
+def test_what_they_sent_is_not_reported_at_length() -> None:
+    """A parser quotes it."""
+    with capture_logs() as logs:
+        PeerLog("test", clock=ManualClock(), malformed=lambda: None).exception(
+            "from %s", "x", exc_info=ValueError("y" * 9999)
+        )
+    assert logs[0]["problem"] == f"from x: {'y' * 192}"
+
+
+def test_what_is_usual_is_not_reported() -> None:
+    """aiohttp logs peers that go away, too."""
+    with capture_logs() as logs:
+        PeerLog("test", clock=ManualClock(), malformed=lambda: None).debug("Ignored premature client disconnection")
+    assert not logs

@@ -449,3 +449,11 @@ async def test_paths_are_checked(path: str, message: str) -> None:
     async with serving(allow) as webhook:
         with pytest.raises(ValueError, match=message):
             webhook.server.register(path, "w", allow)
+
+
+async def test_webhook_may_come_later() -> None:
+    """Registered while the server runs, it is answered."""
+    async with serving(allow) as webhook:
+        webhook.server.register("/later", "later", allow)
+        code, _ = await webhook.post(review_of(), path="/later")
+        assert code == 200

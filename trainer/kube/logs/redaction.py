@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from structlog.typing import EventDict, WrappedLogger
 
@@ -17,6 +17,8 @@ _DEPTH = 8
 
 LONGEST_VALUE = 16 * 1024
 """Characters of one value of an event, with all that is nested in it; the rest is left out."""
+_ITEM = 8
+"""What an item counts beside its text, for the quotes and commas around it."""
 
 
 def redact(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  # noqa: ARG001 - a structlog processor
@@ -27,35 +29,57 @@ def redact(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  
 
     Values are cut to `LONGEST_VALUE`.
     """
-    return {key: _cut(_redacted(key, value, _DEPTH)) for key, value in event.items()}
+    return {key: _Redaction().redact(key, value, _DEPTH) for key, value in event.items()}
 
 
-def _redacted(key: object, value: object, depth: int) -> object:
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    if isinstance(key, str) and _SECRET_KEY.search(key):
-        return REDACTED
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Mapping | list | tuple | set | frozenset) and not depth:
-        return REDACTED
-    if isinstance(value, Mapping):
-        hidden = _SECRET_OBJECT_FIELDS if value.get("kind") == "Secret" else ()
-        return {
-            name if isinstance(name, str) else repr(name): (
-                REDACTED if name in hidden and field else _redacted(name, field, depth - 1)
-            )
-            for name, field in value.items()
-        }
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_redacted(None, item, depth - 1) for item in value]
-    # What the renderer would make of it.
-    return repr(value)
+class _Redaction:
+    """Redacts one value, and counts what it has shown of it."""
+
+    def __init__(self) -> None:
+        self._left = LONGEST_VALUE
+
+    def redact(self, key: object, value: object, depth: int) -> object:
+        self._left -= _ITEM
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        if isinstance(key, str) and _SECRET_KEY.search(key):
+            return REDACTED
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, Mapping):
+            return self._mapping(value, depth)
+        if isinstance(value, list | tuple | set | frozenset):
+            return self._items(value, depth) if depth else REDACTED
+        # What the renderer would make of it.
+        return self._text(repr(value))
+
+    def _text(self, text: str) -> str:
+        limit = max(self._left, 0)
+        self._left -= len(text)
+        return text if len(text) <= limit else f"{text[:limit]} {_left_out(len(text) - limit, 'characters')}"
+
+    def _items(self, values: Collection[object], depth: int) -> list[object]:
+        shown: list[object] = []
+        for value in values:
+            if self._left <= 0:
+                shown.append(_left_out(len(values) - len(shown), "items"))
+                break
+            shown.append(self.redact(None, value, depth - 1))
+        return shown
+
+    def _mapping(self, values: Mapping[object, object], depth: int) -> object:
+        if not depth:
+            return REDACTED
+        hidden = _SECRET_OBJECT_FIELDS if values.get("kind") == "Secret" else ()
+        shown: dict[object, object] = {}
+        for key, value in values.items():
+            if self._left <= 0:
+                shown["..."] = _left_out(len(values) - len(shown), "entries")
+                break
+            name = self._text(key if isinstance(key, str) else repr(key))
+            shown[name] = REDACTED if key in hidden and value else self.redact(key, value, depth - 1)
+        return shown
 
 
-def _cut(value: object) -> object:
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    text = value if isinstance(value, str) else repr(value)
-    left_out = len(text) - LONGEST_VALUE
-    return value if left_out <= 0 else f"{text[:LONGEST_VALUE]} [{left_out} characters left out]"
+def _left_out(number: int, what: str) -> str:
+    return f"[{number} {what} left out]"

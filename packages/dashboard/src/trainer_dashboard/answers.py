@@ -9,7 +9,7 @@ import msgspec
 from aiohttp import web
 
 from trainer.kube.errors import ApiError, KubeError
-from trainer.kube.serving.connection import SERVER
+from trainer.kube.serving.http_protocol import SERVER
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "

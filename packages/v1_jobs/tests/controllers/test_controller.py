@@ -582,3 +582,16 @@ async def test_definitions_that_are_not_there(cluster: Cluster) -> None:
         await cluster.pass_time(60)
         await cluster.put(jax_job())
         assert cluster.conditions(JAX_JOBS) == ["Created"]
+
+
+async def test_a_master_that_ends_well_when_it_is_stopped(cluster: Cluster) -> None:
+    """A worker has failed, so that JobSet deletes the Master, which exits with 0 on SIGTERM: the job has failed."""
+    async with cluster.managed():
+        await cluster.put(pytorch_job())
+        await cluster.run_pods(count=3)
+        master = cluster.objects(PODS)[0]
+        deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["batch.kubernetes.io/job-tracking"]}
+        await cluster.put(master | {"metadata": master["metadata"] | deleted, "status": {"phase": "Succeeded"}})
+        assert cluster.conditions() == ["Created", "Running"]
+        await cluster.end("Failed")
+        assert cluster.conditions() == ["Created", "!Running", "Failed"]
