@@ -12,6 +12,7 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.objects import Object
 from trainer.kube.resource import PODS
 from trainer.workloads import JOBSETS
+from trainer_kube_testing import settle
 
 SECRET = 'secret "token" not found'
 
@@ -42,6 +43,20 @@ async def test_pending_until_pods_start(cluster: Cluster, spec: Object) -> None:
         assert cluster.condition("Pending") is not None
         assert cluster.condition("Pending")[:2] == ("False", "NoPodWaits")  # type: ignore[index]
         assert ("Normal", "NoPodWaits", "No pod is waiting any longer") in cluster.events
+
+
+async def test_a_training_that_hangs(cluster: Cluster) -> None:
+    """The state follows the condition Stalled, which the manager of progress writes, at once and back."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.run_jobset(active=1, ready=1)
+        for status, state in (("True", "Stalled"), ("False", "Running")):
+            stalled = {"type": "Stalled", "status": status, "reason": "NoProgress", "message": ""}
+            conditions = [each for each in cluster.train_job["status"]["conditions"] if each["type"] != "Stalled"]
+            written = {"conditions": [*conditions, stalled | {"lastTransitionTime": "2026-01-01T00:00:00Z"}]}
+            await cluster.client.patch(TRAIN_JOBS, "demo", {"status": written}, "default", subresource="status")
+            await settle()
+            assert cluster.train_job["status"]["state"] == state
 
 
 async def test_a_thousand_pods_are_one_event(cluster: Cluster) -> None:
