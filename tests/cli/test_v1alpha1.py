@@ -88,6 +88,8 @@ def test_get(served: FakeClient) -> None:
     printed = json.loads(run("get demo -o json").stdout)
     assert (printed["apiVersion"], printed["spec"]) == (SERVED[TRAIN_JOBS].api_version, stored()["spec"])
     assert yaml.safe_load(run("get -o yaml").stdout)["items"] == [printed]
+    assert json.loads(run("get --state Running -o json").stdout)["items"] == [printed]
+    assert json.loads(run("get --state Failed -o json").stdout)["items"] == []
 
 
 @pytest.mark.usefixtures("cluster")

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import State
 from trainer.cli.errors import BadInputError
 from trainer.cli.jobs.state import JobState
@@ -15,6 +16,7 @@ from trainer.framework.status.status import UNTOUCHED
 from trainer.kube.field_errors import listed
 from trainer.kube.objects import Object, key_of, metadata_of
 from trainer.kube.selectors import LabelSelector
+from trainer.v1alpha1.status import decode_status
 
 _STATES = (*(str(state) for state in State), UNTOUCHED)
 
@@ -62,13 +64,21 @@ class JobChoice:
 
     def has(self, job: Object) -> bool:
         """Whether a TrainJob is in one of the states."""
-        return not self.states or JobState.of(job).word in self.states
+        return not self.states or _state_of(job).word in self.states
 
     def of(self, jobs: Sequence[Object]) -> list[Object]:
-        """What is shown of all TrainJobs, in order."""
-        by_name = sorted(filter(self.has, jobs), key=key_of)
-        newest_first = sorted(by_name, key=lambda job: str(metadata_of(job).get("creationTimestamp")), reverse=True)
-        return sorted(newest_first, key=lambda job: not JobState.of(job).is_going_on)[: self.limit]
+        """What is chosen of TrainJobs, in order and without the limit."""
+        known = [(_state_of(job), job) for job in sorted(jobs, key=key_of)]
+        chosen = [each for each in known if not self.states or each[0].word in self.states]
+        chosen.sort(key=lambda each: str(metadata_of(each[1]).get("creationTimestamp")), reverse=True)
+        chosen.sort(key=lambda each: not each[0].is_running)
+        return [job for _, job in chosen]
+
+
+def _state_of(job: Object) -> JobState:
+    """The state of a TrainJob as the cluster has it, in either version of the API."""
+    is_converted = job.get("apiVersion") == TRAIN_JOBS.api_version
+    return JobState.of(job if is_converted else job | {"status": decode_status(job) or {}})
 
 
 ALL = JobChoice()

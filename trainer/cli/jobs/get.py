@@ -82,6 +82,8 @@ def get(
     choice = JobChoice.parse(states or (), selector, limit)
     if choice != ALL and (name or history):
         raise BadInputError("--state, --selector and --limit cannot be combined with a NAME or with --history")
+    if watch and limit is not None:
+        raise BadInputError("--limit cannot be combined with --watch, which shows changes of all TrainJobs")
     if history and (watch or form is GetFormat.NAME):
         raise BadInputError("--history cannot be combined with --watch or --output name")
     if history:
@@ -141,13 +143,13 @@ class Report:
 
     async def show(self, client: Client) -> int:
         """Print the present TrainJobs."""
-        found = await self._jobs(client)
-        jobs = self.choice.of(found)
+        chosen = self.choice.of(await self._jobs(client))
+        jobs = chosen[: self.choice.limit]
         if self.form in (GetFormat.TABLE, GetFormat.WIDE):
             self._note_if_none(jobs)
-            for line in self._lines(jobs):
+            for line in self._table_of(jobs):
                 self.console.print(line)
-            if self.choice.limit == len(jobs) and (more := sum(map(self.choice.has, found)) - len(jobs)):
+            if more := len(chosen) - len(jobs):
                 note(f"there {'is 1' if more == 1 else f'are {more}'} more")
         elif self.form is GetFormat.NAME:
             self._write(*map(reference, jobs))
@@ -180,7 +182,9 @@ class Report:
         return await list_train_jobs(client, Selection(self.namespace, self.choice.selector), self._resource)
 
     def _lines(self, jobs: Sequence[Object]) -> list[Text]:
-        jobs = self.choice.of(jobs)
+        return self._table_of(self.choice.of(jobs))
+
+    def _table_of(self, jobs: Sequence[Object]) -> list[Text]:
         if not jobs:
             return []
         now = self.clock.now()

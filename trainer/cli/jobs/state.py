@@ -15,6 +15,8 @@ _OBSTACLES = ("Pending", "Restarting")
 """States with one line for each reason in their message."""
 _WANTED = ("Created", "Suspended")
 """States that need no explanation."""
+_RUNNING = ("Running", "Restarting", "Stalled")
+"""States in which nodes run, or are started again."""
 _ACTIVE = ("Running", "Pending", "Restarting")
 """States in which the reported remaining time holds."""
 
@@ -89,6 +91,11 @@ class JobState:
     def is_complete(self) -> bool:
         """Whether the job has ended well."""
         return self.word == "Complete"
+
+    @property
+    def is_running(self) -> bool:
+        """Whether nodes run, or are started again."""
+        return self.word in _RUNNING
 
     @property
     def is_going_on(self) -> bool:
