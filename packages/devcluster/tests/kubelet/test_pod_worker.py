@@ -308,7 +308,7 @@ async def test_grace_period(open_runner: OpenRunner, mode: str) -> None:
     async with open_runner(mode, clock) as runner, runner.run(pod) as (worker,):
         await wait_for_log(runner, pod, "1\n")
         worker.update(deleting(pod, grace=17))
-        await clock.wait_for_sleepers(1)
+        await runner.api.wait_until(lambda: "Killing" in runner.api.reasons())
         assert clock.sleeping == [17]
         await clock.advance(17)
         await runner.api.wait_until(lambda: bool(runner.api.deleted))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,16 +50,22 @@ def probing(port: int, *, http: Object | None = None, **fields: Any) -> Object:
     return {"readinessProbe": {**action, "periodSeconds": 0.05, **fields}}
 
 
-def serving(port: int, delay: float = 0.0) -> str:
-    """A program that listens at the pod's address after a while."""
+def serving(port: int) -> str:
+    """A program that listens at the pod's address."""
     script = SERVER.replace(", 0)", f", {port})")
-    return f"sleep {delay}; exec python -c '{script}'"
+    return f"exec python -c '{script}'"
+
+
+def once_there(file: Path, script: str) -> str:
+    """A program that begins when the test has made a file."""
+    return f"until test -e {file}; do sleep 0.02; done; {script}"
 
 
 @every_mode
-async def test_tcp(open_runner: OpenRunner, mode: str) -> None:
+async def test_tcp(open_runner: OpenRunner, mode: str, tmp_path: Path) -> None:
     """A pod is ready as soon as its port takes connections; the probe comes from the network of the pod."""
-    pod = make_pod("pod", shell(serving(29471, 0.3), env=[ADDRESS], **probing(29471)))
+    begin = tmp_path / "begin"
+    pod = make_pod("pod", shell(once_there(begin, serving(29471)), env=[ADDRESS], **probing(29471)))
     async with open_runner(mode) as runner, runner.run(pod):
         await runner.api.wait_until(lambda: bool(complaints(runner)))
         status = runner.api.status("pod")
@@ -66,6 +73,7 @@ async def test_tcp(open_runner: OpenRunner, mode: str) -> None:
         assert conditions(runner) == {"Ready": "False", "ContainersReady": "False"}
         refused = f"Readiness probe failed: dial tcp {status['podIP']}:29471: connect: connection refused"
         assert complaints(runner)[0] == refused
+        begin.touch()
         await runner.api.wait_until(lambda: is_ready(runner))
         assert conditions(runner) == {"Ready": "True", "ContainersReady": "True"}
 
@@ -140,12 +148,12 @@ def commanding(script: str, **fields: Any) -> Object:
 
 
 @simplest_isolated_mode
-async def test_exec(open_runner: OpenRunner, mode: str) -> None:
+async def test_exec(open_runner: OpenRunner, mode: str, tmp_path: Path) -> None:
     """A command sees files, processes, variables and working directory of the container."""
     check = 'test "$NAME" = value && test -e /probe-volume/made && test "$PWD" = /probe-volume && kill -0 $(cat pid)'
-    main = "sleep 0.3; echo $$$$ > pid; touch made; exec sleep 60"
+    begin = tmp_path / "begin"
     container = shell(
-        main,
+        once_there(begin, "echo $$$$ > pid; touch made; exec sleep 60"),
         env=[{"name": "NAME", "value": "value"}],
         workingDir="/probe-volume",
         volumeMounts=[{"name": "v", "mountPath": "/probe-volume"}],
@@ -156,6 +164,7 @@ async def test_exec(open_runner: OpenRunner, mode: str) -> None:
         runner.run(make_pod("pod", container, volumes=[{"name": "v", "emptyDir": {}}])),
     ):
         await runner.api.wait_until(lambda: bool(complaints(runner)))
+        begin.touch()
         await runner.api.wait_until(lambda: is_ready(runner))
 
 
