@@ -162,6 +162,52 @@ print(job)
     assert lines[-1] == "SubmittedJob(name='from-python', namespace='default', state='Complete')"
 
 
+FUNCTION = """\
+import asyncio, sys
+import trainer
+
+def learn(value, fails=False):
+    import os
+    import model
+    print("got", value, model.value() + 1, "on", os.environ["JOB_COMPLETION_INDEX"], flush=True)
+    print('[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus] {"currentStep": 1, "trainMetrics": {"loss": 0.5}}')
+    if fails:
+        raise RuntimeError("no data")
+
+async def notebook():
+    job = trainer.train(learn, {"value": [1, "two"]}, nodes=2, packages=[
+        "--no-index", "--find-links " + sys.argv[1], "madeforthistest"], name="from-function")
+    print(sorted(line for line in job.logs(follow=True, all_nodes=True) if "got" in line))
+    print(job.wait(), [(each.name, each.value) for each in job.metrics()])
+    try:
+        trainer.train(learn, {"value": 1, "fails": True}, packages=[
+            "--no-index", "--find-links " + sys.argv[1], "madeforthistest"], name="function-fails").wait(timeout=60)
+    except trainer.TrainingFailedError as error:
+        print(error)
+    job.delete()
+
+asyncio.run(notebook())
+"""
+
+
+@ONE_VERSION
+def test_function(home: Home, tmp_path: Path) -> None:
+    """trainer.train sends a function, from within a running event loop as notebooks have it, and says how it was."""
+    write(tmp_path)
+    program = tmp_path / "notebook.py"
+    program.write_text(FUNCTION)
+
+    result = home.run("python", str(program), str(tmp_path))
+
+    waiting = "note: waiting for nodes of TrainJob from-function to start\n"
+    assert (result.returncode, result.stderr.replace(waiting, "")) == (0, ""), result.stdout
+    assert result.stdout.splitlines() == [
+        """["node-0 | got [1, 'two'] 43 on 0", "node-1 | got [1, 'two'] 43 on 1"]""",
+        "SubmittedJob(name='from-function', namespace='default', state='Complete') [('loss', 0.5)]",
+        "TrainJob function-fails has failed: node-0: RuntimeError: no data",
+    ]
+
+
 @pytest.mark.parametrize(
     ("script", "framework", "arguments", "expected"),
     [

@@ -7,9 +7,26 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainer.cli.run.python_api import SubmittedJob, submit
+    from trainer.cli.run.python_api import (
+        JobStatus,
+        MetricSample,
+        SubmittedJob,
+        TrainingFailedError,
+        job,
+        submit,
+        train,
+    )
 
-__all__ = ["SubmittedJob", "__version__", "submit"]
+__all__ = [
+    "JobStatus",
+    "MetricSample",
+    "SubmittedJob",
+    "TrainingFailedError",
+    "__version__",
+    "job",
+    "submit",
+    "train",
+]
 __version__ = "0.1.0"
 
 
@@ -34,7 +51,7 @@ _load_structlog()
 
 def __getattr__(name: str) -> Any:
     """Load what scripts and notebooks use when they use it: controllers import this package, too."""
-    if name in {"SubmittedJob", "submit"}:
+    if name in __all__:
         from importlib import import_module  # noqa: PLC0415 - see above
 
         return getattr(import_module("trainer.cli.run.python_api"), name)

@@ -21,7 +21,8 @@ class _PlainConsole(Console):
     """Prints text without wrapping or markup; with colours only on a terminal."""
 
     def __init__(self, *, stderr: bool = False) -> None:
-        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+        # In a notebook text stays text.
+        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True, force_jupyter=False)
 
     def on_broken_pipe(self) -> None:
         """Raise a BrokenPipeError; Rich would exit instead."""

@@ -1,10 +1,14 @@
-"""`trainer.submit`."""
+"""`trainer.train` and `trainer.submit`; what they return is in test_submitted_job."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import importlib
+import io
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -13,6 +17,7 @@ import trainer
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.errors import BadInputError
 from trainer.cli.manifests import runtimes
+from trainer.kube.resource import CONFIG_MAPS
 from trainer_kube_testing import FakeClient
 
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -31,11 +36,12 @@ def test_submit(served: FakeClient, capsys: pytest.CaptureFixture[str]) -> None:
     """Arguments are those of the command, and nothing is printed."""
     job = trainer.submit(
         Path("train.py"), "--epochs", "3", nodes=2, resources={"cpu": "4"}, env={"A": "1=2"},
-        secret_env={"T": "hub:token"}, name="demo", namespace="team",
+        secret_env={"T": "hub:token"}, labels={"team": "vision"}, name="demo", namespace="team",
     )  # fmt: skip
 
-    assert job == trainer.SubmittedJob("demo", "team")
+    assert (job.name, job.namespace) == ("demo", "team")
     (created,) = served.objects(TRAIN_JOBS)
+    assert created["metadata"]["labels"] == {"team": "vision"}
     settings = created["spec"]["trainer"]
     assert (settings["numNodes"], settings["resourcesPerNode"]["limits"]) == (2, {"cpu": "4"})
     assert settings["env"] == [
@@ -53,6 +59,61 @@ def test_in_a_running_loop() -> None:
         return trainer.submit("train.py", name="demo", suspend=True)
 
     assert asyncio.run(cell()).name == "demo"
+
+
+def learn(epochs: int, rate: float = 0.1) -> None:
+    """A training."""
+    import torch
+    from report import report  # type: ignore[import-not-found]  # it travels along
+
+    report(step=epochs, loss=torch.tensor(rate))
+
+
+def test_train(served: FakeClient) -> None:
+    """A function travels as a script that calls it, with its packages and the reporter; its imports say the runtime."""
+    job = trainer.train(learn, {"epochs": 3}, packages=["einops>=0.8"], nodes=2, gpus=1, env={"A": "1"})
+
+    (created,), (code,) = served.objects(TRAIN_JOBS), served.objects(CONFIG_MAPS)
+    assert job.name == created["metadata"]["name"]
+    assert job.name.startswith("learn-")
+    assert created["spec"]["runtimeRef"]["name"] == "torch-distributed"
+    settings = created["spec"]["trainer"]
+    assert (settings["numNodes"], settings["resourcesPerNode"]["limits"]) == (2, {"nvidia.com/gpu": "1"})
+    assert settings["command"][-2:] == ["torchrun", "learn_function.py"]
+    with tarfile.open(fileobj=io.BytesIO(base64.b64decode(code["binaryData"]["code.tar.gz"]))) as archive:
+        files = {name: archive.extractfile(name).read().decode() for name in archive.getnames()}  # type: ignore[union-attr]
+    assert sorted(files) == ["learn_function.py", "report.py", "requirements.txt"]
+    assert files["requirements.txt"] == "einops>=0.8\n"
+    assert files["learn_function.py"].endswith('if __name__ == "__main__":\n    learn(epochs=3)\n')
+
+
+def test_module_beside(served: FakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that the function imports from beside its file travels, and requirements of the folder do not."""
+    (tmp_path / "model.py").write_text("")
+    (tmp_path / "requirements.txt").write_text("scipy")
+    (tmp_path / "steps.py").write_text("def fit():\n    import model\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    steps = importlib.import_module("steps")
+
+    trainer.train(steps.fit, name="demo")
+
+    (code,) = served.objects(CONFIG_MAPS)
+    with tarfile.open(fileobj=io.BytesIO(base64.b64decode(code["binaryData"]["code.tar.gz"]))) as archive:
+        assert archive.getnames() == ["model.py", "fit_function.py"]
+
+
+@pytest.mark.parametrize(
+    ("packages", "problem"),
+    [
+        pytest.param("numpy", r"packages: must be a list, such as \['numpy'\]", id="one text"),
+        pytest.param(["-r more.txt"], "packages: '-r more.txt': must be one requirement", id="file"),
+        pytest.param(["numpy\nscipy"], "must be one requirement", id="two lines"),
+    ],
+)
+def test_bad_packages(packages: list[str], problem: str) -> None:
+    """Packages are lines of a requirements.txt, and no files."""
+    with pytest.raises(BadInputError, match=problem):
+        trainer.train(learn, {"epochs": 1}, packages=packages)
 
 
 def test_bad_input() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
 
 import anyio
@@ -96,6 +96,20 @@ class MetricReader(LogConsumer):
         """Whether samples are printed as they come."""
         self._has_news = False
         self._printer = SamplePrinter(form, console)
+
+    async def samples(self) -> Mapping[MetricId, Sequence[Sample]]:
+        """The samples until now; none before the training starts.
+
+        Raises:
+            GoneError: its pod is gone.
+        """
+        try:
+            await self._read()
+        except GoneError:
+            raise
+        except CommandError:
+            return {}
+        return self._series
 
     async def show(self) -> None:
         """Print the samples until now."""

@@ -62,10 +62,22 @@ def files_of_script(
     One that is a symbolic link travels as the file itself, because what it points at is not packed.
     """
     root = script.parent.resolve()
-    ignores = Ignores.of(root)
     chosen = {root / script.name, *(root / path.name for path in beside)}
     chosen |= {root / name for name in (REQUIREMENTS, PROJECT) if (root / name).is_file()}
     chosen |= {root / name for name in included_files(root)}
+    return _chosen(root, chosen, left_out)
+
+
+def files_of_modules(
+    folder: Path, modules: Iterable[Path], *, left_out: Callable[[str], None] = _unsaid
+) -> list[PackedFile]:
+    """Modules and packages of a folder, by name; see `files_of_script`."""
+    root = folder.resolve()
+    return _chosen(root, {root / path.name for path in modules}, left_out)
+
+
+def _chosen(root: Path, chosen: Iterable[Path], left_out: Callable[[str], None]) -> list[PackedFile]:
+    ignores = Ignores.of(root)
 
     def packed() -> Iterator[PackedFile]:
         for path in sorted(chosen):

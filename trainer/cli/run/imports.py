@@ -35,11 +35,24 @@ def imports_of(script: Path) -> Imports:
     Raises:
         OSError: the script cannot be read.
     """
+    return imports_in(script.read_bytes()[:_LONGEST], script.parent, script)
+
+
+def imports_in(source: bytes, directory: Path, script: Path | None = None) -> Imports:
+    """Like `imports_of`, for the source of a script, which need not be a file.
+
+    Args:
+        source: of the script.
+        directory: where the modules beside it are.
+        script: its file, which is no module beside it. Default: it is none.
+
+    Raises:
+        OSError: a module beside it cannot be read.
+    """
     found = Imports()
-    source = script.read_bytes()[:_LONGEST]
     names, found.syntax_error = _names(source)
     found.is_binary = b"\0" in source
-    waiting, directory = list(names), script.parent
+    waiting = list(names)
     seen: set[str] = set()
     while waiting:
         name = waiting.pop()

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from trainer.cli.completion import runtime_names
+from trainer.cli.run.function import FunctionCall
 
 _SCRIPT = "With a script"
 
@@ -113,10 +114,12 @@ PrintAs = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptOptions:
-    """What `trainer run SCRIPT` and `trainer.submit` are given; the defaults leave it to the runtime."""
+    """What `trainer run SCRIPT` and the functions of Python are given; the defaults leave it to the runtime."""
 
     script: str = ""
-    """A file, or with `code_from` its path in the repository."""
+    """A file, or with `code_from` its path in the repository; of a function its name with `.py`."""
+    function: FunctionCall | None = None
+    """What runs in place of a script; only from Python."""
     arguments: tuple[str, ...] = ()
     folder: Path | None = None
     """What travels whole; default: the script and what it imports from beside it."""
@@ -136,5 +139,7 @@ class ScriptOptions:
     """Each `NAME=VALUE`, or `NAME` for what it is here."""
     secret_env: tuple[str, ...] = ()
     """Each `NAME=SECRET:KEY`."""
+    labels: tuple[tuple[str, str], ...] = ()
+    """Of the TrainJob; only from Python."""
     queue: str | None = None
     suspend: bool = False

@@ -77,6 +77,8 @@ def pack(
     files: Sequence[PackedFile],
     folder: Path,
     additions: Mapping[str, bytes] = MappingProxyType({}),
+    *,
+    reads_project: bool = True,
 ) -> CodePackage:
     """Compress files; times, owners and the umask do not count.
 
@@ -84,12 +86,13 @@ def pack(
         files: of the folder.
         folder: whose pyproject.toml states the requirements if there is no requirements.txt.
         additions: files that are not in the folder, by name. Default: none.
+        reads_project: whether the requirements of pyproject.toml count. Default: yes.
 
     Raises:
         BadInputError: they do not fit, or one of them cannot be read.
     """
     names, added = [file.name for file in files], dict(additions)
-    if REQUIREMENTS not in names and (stated := project_requirements(folder)):
+    if reads_project and REQUIREMENTS not in names and (stated := project_requirements(folder)):
         added[REQUIREMENTS] = "".join(f"{each}\n" for each in stated).encode()
     packed = set(names)
     if REQUIREMENTS in packed and (lost := [name for name in included_files(folder) if name not in packed]):

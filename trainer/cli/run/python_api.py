@@ -1,33 +1,108 @@
-"""`trainer.submit`: what `trainer run SCRIPT` does, from Python."""
+"""`trainer.train`, `trainer.submit` and `trainer.job`: what `trainer run SCRIPT` does, from Python."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from anyio.from_thread import start_blocking_portal
-
 from trainer.cli.console import say
-from trainer.cli.current_cluster import current_cluster, open_cluster
+from trainer.cli.current_cluster import ConnectedCluster, current_cluster
+from trainer.cli.errors import BadInputError
+from trainer.cli.jobs.find import find_train_job
+from trainer.cli.run.function import function_call
 from trainer.cli.run.options import ScriptOptions
-from trainer.cli.run.run import follow_on_screen
 from trainer.cli.run.script import prepare_script
 from trainer.cli.run.submission import submit_script
+from trainer.cli.run.submitted_job import JobStatus, MetricSample, SubmittedJob, TrainingFailedError, on_cluster
 from trainer.kube.clock import SystemClock, move_on_after
-from trainer.kube.objects import key_of, name_of, namespace_of
-from trainer.kube.rest.connection import ConnectionOptions
+
+__all__ = ["JobStatus", "MetricSample", "SubmittedJob", "TrainingFailedError", "job", "submit", "train"]
 
 
-@dataclass(frozen=True, slots=True)
-class SubmittedJob:
-    """A TrainJob that `submit` has created."""
+def train(
+    function: Callable[..., object],
+    arguments: Mapping[str, object] | None = None,
+    *,
+    packages: Sequence[str] = (),
+    nodes: int | None = None,
+    gpus: int | str | None = None,
+    processes: int | None = None,
+    resources: Mapping[str, str] | None = None,
+    runtime: str | None = None,
+    image: str | None = None,
+    env: Mapping[str, str] | None = None,
+    secret_env: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    name: str | None = None,
+    namespace: str | None = None,
+    queue: str | None = None,
+    suspend: bool = False,
+    follow: bool = False,
+    timeout: float | None = None,
+    kubeconfig: str | os.PathLike[str] | None = None,
+    context: str | None = None,
+) -> SubmittedJob:
+    """Train with a function on the current cluster: each process of each node calls it.
 
-    name: str
-    namespace: str
-    state: str = ""
-    """How it has ended, `Complete` or `Failed`; empty when it was not followed to its end, or has been deleted."""
+        def train_mnist(epochs, lr=0.1):
+            import torch
+            ...
+
+        job = trainer.train(train_mnist, {"epochs": 3}, packages=["torchvision"], nodes=2, gpus=8)
+        job.wait()
+
+    The source of the function travels, and the modules beside its file, or beside a notebook, that it imports. What it
+    uses it must import or define itself, or take as an argument. What it returns is lost: write it to storage.
+    This blocks until the TrainJob is created, also in a notebook, where an event loop runs.
+
+    Args:
+        function: written with def, outside of classes and other functions.
+        arguments: by name; plain values, as JSON has them, and tuples, sets and bytes. Default: none.
+        packages: installed before the start, each as in a requirements.txt, such as `transformers>=5`. Default: none.
+        nodes: default: those of the runtime.
+        gpus: GPUs or other devices of each node, such as 8 or `amd.com/gpu:8`; see `submit`. Default: none.
+        processes: on each node. Default: as the runtime.
+        resources: of each node, such as `{"memory": "64Gi"}`. Default: none.
+        runtime: its name. Default: that of the framework which the function imports.
+        image: default: that of the runtime.
+        env: variables by name. Default: none.
+        secret_env: `SECRET:KEY` by the name of the variable. Default: none.
+        labels: of the TrainJob. Default: none.
+        name: of the TrainJob. Default: made from that of the function.
+        namespace: default: that of the context.
+        queue: of Kueue. Default: none.
+        suspend: create it suspended.
+        follow: print its logs and state until it ends.
+        timeout: seconds after which it is followed no more. Default: none.
+        kubeconfig: default: $KUBECONFIG, the cluster of `trainer up`, or ~/.kube/config, in this order.
+        context: of the kubeconfig. Default: its current one.
+
+    Raises:
+        trainer.cli.errors.BadInputError: the function cannot travel, or an argument is wrong; has the remedy.
+        trainer.cli.errors.CommandError: the cluster has refused it.
+        trainer.kube.errors.KubeError: the cluster cannot be reached.
+    """
+    if isinstance(packages, str):
+        raise BadInputError(f"packages: must be a list, such as [{packages!r}]")
+    call = function_call(function, arguments or {}, tuple(packages))
+    options = ScriptOptions(
+        script=f"{call.name}.py",
+        function=call,
+        runtime=runtime,
+        name=name,
+        nodes=nodes,
+        gpus=None if gpus is None else str(gpus),
+        processes=processes,
+        resources=_pairs(resources),
+        image=image,
+        env=_pairs(env),
+        secret_env=_pairs(secret_env),
+        labels=tuple((labels or {}).items()),
+        queue=queue,
+        suspend=suspend,
+    )
+    return _submit(options, namespace, kubeconfig, context, follows=follow, timeout=timeout)
 
 
 def submit(
@@ -43,6 +118,7 @@ def submit(
     code_from: str | None = None,
     env: Mapping[str, str] | None = None,
     secret_env: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
     name: str | None = None,
     namespace: str | None = None,
     queue: str | None = None,
@@ -72,6 +148,7 @@ def submit(
         code_from: a repository that nodes fetch the code from, `git+https://HOST/REPOSITORY@REVISION`.
         env: variables by name. Default: none.
         secret_env: `SECRET:KEY` by the name of the variable. Default: none.
+        labels: of the TrainJob. Default: none.
         name: of the TrainJob. Default: made from that of the script.
         namespace: default: that of the context.
         queue: of Kueue. Default: none.
@@ -100,35 +177,59 @@ def submit(
         image=image,
         env=_pairs(env),
         secret_env=_pairs(secret_env),
+        labels=tuple((labels or {}).items()),
         queue=queue,
         suspend=suspend,
     )
+    return _submit(options, namespace, kubeconfig, context, follows=follow, timeout=timeout)
+
+
+def job(
+    name: str,
+    *,
+    namespace: str | None = None,
+    kubeconfig: str | os.PathLike[str] | None = None,
+    context: str | None = None,
+) -> SubmittedJob:
+    """A TrainJob that was submitted before, by whomever.
+
+    Raises:
+        trainer.cli.errors.GoneError: there is none of this name.
+        trainer.kube.errors.KubeError: the cluster cannot be reached.
+    """
     connection = current_cluster(None if kubeconfig is None else Path(kubeconfig), context)
-    # In a thread: notebooks have a running loop in this one.
-    with start_blocking_portal() as portal:
-        return portal.call(_submit, connection, options, namespace, follow and not suspend, timeout)
+
+    async def find(cluster: ConnectedCluster) -> SubmittedJob:
+        return SubmittedJob(connection, await find_train_job(cluster.client, name, namespace or cluster.namespace))
+
+    return on_cluster(connection, find)
 
 
 def _pairs(values: Mapping[str, str] | None) -> tuple[str, ...]:
     return tuple(f"{name}={value}" for name, value in (values or {}).items())
 
 
-async def _submit(
-    connection: ConnectionOptions,
+def _submit(
     options: ScriptOptions,
     namespace: str | None,
-    is_followed: bool,
+    kubeconfig: str | os.PathLike[str] | None,
+    context: str | None,
+    *,
+    follows: bool,
     timeout: float | None,
 ) -> SubmittedJob:
-    async with open_cluster(connection) as cluster:
-        job = await prepare_script(cluster, options, namespace or cluster.namespace)
+    connection = current_cluster(None if kubeconfig is None else Path(kubeconfig), context)
+    is_followed = follows and not options.suspend
+
+    async def send(cluster: ConnectedCluster) -> SubmittedJob:
+        prepared = await prepare_script(cluster, options, namespace or cluster.namespace)
         if is_followed:
-            say(f"packed {job.description}")
-        created = await submit_script(cluster.client, job, is_quiet=not is_followed)
-        state = ""
+            say(f"packed {prepared.description}")
+        created = await submit_script(cluster.client, prepared, is_quiet=not is_followed)
+        submitted = SubmittedJob(connection, created)
         if is_followed:
-            clock = SystemClock()
-            async with move_on_after(clock, timeout):
-                outcome = (await follow_on_screen(cluster.client, [created], clock))[key_of(created)]
-                state = "" if outcome.state is None else outcome.state.word
-        return SubmittedJob(name_of(created), namespace_of(created), state)
+            async with move_on_after(SystemClock(), timeout):
+                await submitted.follow_on(cluster.client)
+        return submitted
+
+    return on_cluster(connection, send)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,26 @@ def required_packages(folder: Path) -> set[str]:
     """The names of the packages that are installed before the start, in small letters."""
     files = [REQUIREMENTS, *included_files(folder)] if (folder / REQUIREMENTS).is_file() else []
     lines = [line for file in files for line in _lines(folder, file)] if files else project_requirements(folder)
+    return names_of_packages(lines)
+
+
+def names_of_packages(lines: Iterable[str]) -> set[str]:
+    """The names of packages in lines of a requirements.txt, in small letters."""
     return {found[1].lower() for line in lines if (found := _PACKAGE.match(line))}
+
+
+def check_packages(packages: Iterable[str]) -> None:
+    """Check lines for a requirements.txt that nobody keeps as a file.
+
+    Raises:
+        BadInputError: one has several lines, or includes a file.
+    """
+    for each in packages:
+        if len(each.splitlines()) != 1 or _included(each):
+            raise BadInputError(
+                f"packages: {printable(each)!r}: must be one requirement, such as numpy>=2, or an option of pip that "
+                "reads no file"
+            )
 
 
 def unread_requirements(folder: Path) -> str:

@@ -16,14 +16,22 @@ from trainer.cli.current_cluster import ConnectedCluster
 from trainer.cli.documents import Document, checked
 from trainer.cli.errors import BadInputError
 from trainer.cli.run.code_source import git_code
-from trainer.cli.run.folder import PackedFile, files_of_folder, files_of_script
+from trainer.cli.run.folder import PackedFile, files_of_folder, files_of_modules, files_of_script
 from trainer.cli.run.frameworks import PLAIN, ChosenRuntime, choose_runtime, framework_of, runtimes_of_cluster
+from trainer.cli.run.function import FunctionCall
 from trainer.cli.run.ignores import IGNORE_FILE
-from trainer.cli.run.imports import Imports, imports_of
+from trainer.cli.run.imports import Imports, imports_in, imports_of
 from trainer.cli.run.node_resources import amounts_per_node, devices_per_node, resources_per_node
 from trainer.cli.run.options import ScriptOptions
 from trainer.cli.run.package import START, CodePackage, pack, start_program
-from trainer.cli.run.requirements import PROJECT, REQUIREMENTS, required_packages, unread_requirements
+from trainer.cli.run.requirements import (
+    PROJECT,
+    REQUIREMENTS,
+    check_packages,
+    names_of_packages,
+    required_packages,
+    unread_requirements,
+)
 from trainer.cli.run.script_job import Code, as_served, job_name, train_job
 from trainer.cli.run.variables import check_text, environment
 from trainer.kube.resource import CONFIG_MAPS
@@ -86,6 +94,8 @@ async def _runtime(cluster: ConnectedCluster, options: ScriptOptions, code: Code
 
 
 def _code(options: ScriptOptions) -> Code:
+    if options.function is not None:
+        return _code_of_function(options.function)
     if options.code_from is not None:
         return _code_of_git(options, options.code_from)
     script = Path(options.script)
@@ -109,11 +119,35 @@ def _code(options: ScriptOptions) -> Code:
     if relative not in {file.name for file in files}:
         raise BadInputError(f"{script} is ignored in {folder} (.trainerignore, .gitignore): the script must travel")
     _warn_of_unread(files, folder)
-    report = (PurePosixPath(relative).parent / _REPORT).as_posix()
-    wants_report = _REPORT.removesuffix(".py") in imports.modules and report not in {file.name for file in files}
-    reporter = package_files("trainer.progress").joinpath(_REPORT)
-    additions = {report: reporter.read_bytes()} if wants_report else {}
+    additions = _reporter(imports, PurePosixPath(relative).parent, files)
     return Code(pack(files, folder, additions), relative, imports, frozenset(required_packages(folder)))
+
+
+def _code_of_function(call: FunctionCall) -> Code:
+    """The script that calls a function, the modules beside it that it imports, and its packages."""
+    check_packages(call.packages)
+    source = call.source.encode()
+    try:
+        imports = imports_in(source, call.directory)
+    except OSError as error:
+        raise BadInputError(f"{printable(str(error.filename))} cannot be read: {error.strerror}") from None
+    secrets: list[str] = []
+    files = files_of_modules(call.directory, imports.beside, left_out=secrets.append)
+    if secrets:
+        note(_left_out(secrets), kind="warning")
+    additions = {call.script: source, **_reporter(imports, PurePosixPath(), files)}
+    if call.packages:
+        additions[REQUIREMENTS] = "".join(f"{each}\n" for each in call.packages).encode()
+    package = pack(files, call.directory, additions, reads_project=False)
+    return Code(package, call.script, imports, frozenset(names_of_packages(call.packages)))
+
+
+def _reporter(imports: Imports, folder: PurePosixPath, files: Sequence[PackedFile]) -> dict[str, bytes]:
+    """The module that reports progress, if it is imported and not among the files."""
+    report = (folder / _REPORT).as_posix()
+    if _REPORT.removesuffix(".py") not in imports.modules or report in {file.name for file in files}:
+        return {}
+    return {report: package_files("trainer.progress").joinpath(_REPORT).read_bytes()}
 
 
 def _left_out(secrets: Sequence[str]) -> str:

@@ -97,7 +97,11 @@ def train_job(
     return {
         "apiVersion": TRAIN_JOBS.api_version,
         "kind": TRAIN_JOBS.kind,
-        "metadata": {"name": name, "namespace": namespace},
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            **({"labels": dict(options.labels)} if options.labels else {}),
+        },
         "spec": {
             "runtimeRef": {"name": runtime.name, "kind": runtime.kind},
             **({"labels": {QUEUE_LABEL: options.queue}} if options.queue else {}),
