@@ -78,6 +78,29 @@ def test_wrong_input(tmp_path: Path, mode: str, options: str, complaint: str) ->
     assert complaint in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        pytest.param("plugins: {disabled: [torhc]}", "plugins.disabled[0]: ", id="unknown"),
+        pytest.param("plugins: {configuration: {torch: {x: 1}}}", "plugins.configuration[torch]: ", id="no settings"),
+        pytest.param(
+            "plugins: {configuration: {progress-reporter: {imag: x}}}",
+            "plugins.configuration[progress-reporter].imag: ",
+            id="unknown setting",
+        ),
+    ],
+)
+@pytest.mark.parametrize("version", ["v1alpha1", "v2alpha1"])
+def test_wrong_plugins(tmp_path: Path, version: str, settings: str, complaint: str) -> None:
+    """What the manager would refuse at its start about plugins is refused before anything is printed."""
+    write(tmp_path / "wrong.yaml", f"controller: {{apiVersion: {version}}}\n{settings}")
+
+    result = CliRunner().invoke(app, "manager --print-config --config wrong.yaml")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {complaint}")
+
+
 def test_help_lists_the_feature_gates() -> None:
     """Every gate is there with its stage and default."""
     result = CliRunner().invoke(app, ["manager", "--help"], env={"COLUMNS": "500"})

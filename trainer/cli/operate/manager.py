@@ -11,14 +11,17 @@ import typer
 
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.options import Context, Kubeconfig
+from trainer.components import installed_components
 from trainer.configuration.configuration import load_configuration, render_configuration
 from trainer.configuration.feature_gates import described, parse_feature_gates
+from trainer.framework.plugin_api.plugin_context import CacheReader
+from trainer.framework.startup.discovery import make_registry
 from trainer.kube.clock import SystemClock
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.metrics import Metrics
 from trainer.kube.rest.connection import ConnectionOptions, connect
-from trainer.manager import run_manager
+from trainer.manager import enabled_plugins, run_manager
 from trainer.v1alpha1.discovery import find_served, watch_served
 
 READY = "started manager"
@@ -46,12 +49,17 @@ def manager(
 ) -> None:
     """Run the controller manager in the foreground; SIGTERM or Ctrl-C stops it gracefully, a second one at once.
 
-    Without --kubeconfig and $KUBECONFIG it uses the service account of its pod.
+    Without --kubeconfig and $KUBECONFIG it uses the service account of its pod. --print-config refuses what the manager
+    would refuse at its start, plugins and their settings included, and asks no cluster.
     """
     if config is not None and not config.is_file():
         raise BadInputError(f"--config: there is no file {config}")
     configuration = load_configuration(config, parse_feature_gates(feature_gates))
     if print_config:
+        make_registry(
+            enabled_plugins(configuration.plugins, configuration.controller.api_version or "v2alpha1"), CacheReader()
+        )
+        installed_components(configuration)
         typer.echo(render_configuration(configuration), nl=False)
         return
     if kubeconfig is not None and not kubeconfig.is_file():
