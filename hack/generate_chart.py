@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from hack.chart import dashboard, history, v1_jobs
+from hack.chart import dashboard, history, monitoring, v1_jobs
 from hack.chart.manifests import OVERLAYS, definitions, templates
 from hack.chart.values_schema import values_schema
 
@@ -31,6 +31,9 @@ def files() -> Iterator[tuple[Path, str]]:
     yield CHART / "files" / "crds" / "v1-jobs.yaml", definitions(v1_jobs.OVERLAYS["v2alpha1"])
     yield CHART / "templates" / "v1-jobs.yaml", _HEADER % v1_jobs.OVERLAYS["v2alpha1"] + v1_jobs.v1_jobs()
     yield CHART / "templates" / "history.yaml", _HEADER % history.OVERLAY + history.history()
+    yield CHART / "templates" / "monitoring.yaml", _HEADER % monitoring.PROMETHEUS + monitoring.monitoring()
+    policy = _HEADER % monitoring.NETWORK_POLICY + monitoring.network_policy()
+    yield CHART / "templates" / "network-policy.yaml", policy
     values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
     yield CHART / "values.schema.json", f"{json.dumps(values_schema(values), indent=1)}\n"
 

@@ -22,6 +22,7 @@ _RULES: Final[dict[str, Object]] = {
     "manager.replicas": {"type": "integer", "minimum": 0},
     "manager.resources": {"type": "object"},
     "manager.securityContext": {"type": "object"},
+    "monitoring.alerts.runbooks": {"type": "string", "pattern": r"^https?://[^\s\"\\{}]+$"},
     "runtimes.installer.resources": {"type": "object"},
     "webhook.failurePolicy": {"enum": ["Fail", "Ignore"]},
 }

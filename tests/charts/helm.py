@@ -37,7 +37,10 @@ def rendered(*values: Object) -> list[list[Object]]:
     Raises:
         HelmError: Helm refuses one of them.
     """
-    return [[obj for name, text in texts.items() for obj in _documents(name, text)] for texts in _run(values)]
+    return [
+        [obj for name, text in texts.items() if name.endswith(".yaml") for obj in _documents(name, text)]
+        for texts in _run(values)
+    ]
 
 
 def _documents(name: str, text: str) -> list[Object]:

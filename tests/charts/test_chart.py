@@ -37,7 +37,10 @@ def test_generated_files() -> None:
     expected = dict(files())
     written = (
         CHART / "values.schema.json",
-        *(CHART / "templates" / f"{name}.yaml" for name in ("dashboard", "history", "v1-jobs")),
+        *(
+            CHART / "templates" / f"{name}.yaml"
+            for name in ("dashboard", "history", "monitoring", "network-policy", "v1-jobs")
+        ),
     )
     generated = [*(CHART / "files").rglob("*.yaml"), *(CHART / "templates").glob("v*/*"), *written]
     assert sorted(generated) == sorted(expected)
@@ -141,6 +144,52 @@ def test_the_history(version: Version) -> None:
     assert comparable(nothing) | comparable(kustomized.rendered("history-postgresql")) == comparable(postgresql)
     (claim,) = of_kind(sqlite, "PersistentVolumeClaim")
     assert claim["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+
+
+OPTIONAL: dict[str, Object] = {
+    "prometheus": {"monitoring": {"serviceMonitor": {"enabled": True}, "alerts": {"enabled": True}}},
+    "grafana": {"monitoring": {"dashboards": {"enabled": True}}},
+    "networkpolicy": {"networkPolicy": {"enabled": True}},
+}
+"""What is off by default, by the directory of config/."""
+
+
+@needs_helm
+@pytest.mark.parametrize("overlay", OPTIONAL)
+def test_what_stands_beside_the_manager(overlay: str) -> None:
+    """Monitoring and network policies are what kustomize applies, where they are wanted."""
+    nothing, wanted = rendered({"apiVersion": "v2alpha1"}, {"apiVersion": "v2alpha1", **OPTIONAL[overlay]})
+    assert comparable(nothing) | comparable(kustomized.rendered(overlay)) == comparable(wanted)
+
+
+@needs_helm
+def test_prometheus_finds_the_metrics_of_the_released_names() -> None:
+    """With the names of v1alpha1 the ServiceMonitor selects the one Service, by a name that its certificate has."""
+    account = {"name": "prometheus", "namespace": "watch"}
+    monitor = {"enabled": True, "labels": {"release": "stack"}, "account": account}
+    (objects,) = rendered({"monitoring": {"serviceMonitor": monitor}})
+    (found,) = of_kind(objects, "ServiceMonitor")
+    (service,) = of_kind(objects, "Service")
+    (endpoint,) = found["spec"]["endpoints"]
+    assert labels_of(found)["release"] == "stack"
+    assert found["spec"]["selector"]["matchLabels"].items() <= labels_of(service).items()
+    assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
+    assert endpoint["tlsConfig"]["serverName"] == f"{name_of(service)}.{NAMESPACE}.svc"
+    assert endpoint["tlsConfig"]["ca"]["secret"]["name"] in {name_of(secret) for secret in of_kind(objects, "Secret")}
+    subjects = [subject for obj in objects for subject in obj.get("subjects", ())]
+    assert subjects.count({"kind": "ServiceAccount", **account}) == 2
+
+
+@needs_helm
+def test_alerts_link_to_the_page_of_a_value() -> None:
+    """Every alert has its heading on the page that a value names, which must be an address."""
+    alerts = {"enabled": True, "runbooks": "https://wiki.example.org/trainer"}
+    (objects,) = rendered({"monitoring": {"alerts": alerts}})
+    rules = [r for o in of_kind(objects, "PrometheusRule") for group in o["spec"]["groups"] for r in group["rules"]]
+    links = {r["annotations"]["runbook_url"] for r in rules if "alert" in r}
+    assert links == {f"https://wiki.example.org/trainer#{r['alert'].lower()}" for r in rules if "alert" in r}
+    with pytest.raises(HelmError, match="runbooks"):
+        rendered({"monitoring": {"alerts": alerts | {"runbooks": "wiki"}}})
 
 
 @needs_helm

@@ -222,7 +222,7 @@ def test_prometheus_finds_the_metrics(default: list[Object]) -> None:
     (endpoint,) = monitor["endpoints"]
     assert [name_of(service) for service in selected] == ["trainer-controller-manager-metrics"]
     assert endpoint["port"] in {port["name"] for port in selected[0]["spec"]["ports"]}
-    assert labels_of(selected[0])[monitor["jobLabel"]] == "trainer"
+    assert endpoint["relabelings"] == [{"targetLabel": "job", "replacement": "trainer"}]
     assert endpoint["tlsConfig"]["ca"]["secret"]["name"] in names(default, "Secret")
     service, namespace, _ = endpoint["tlsConfig"]["serverName"].split(".")
     assert (namespace, service) in {(s["metadata"]["namespace"], name_of(s)) for s in of_kind(default, "Service")}
