@@ -29,8 +29,8 @@ SELECTOR = {
 }
 """As released; nobody can change it."""
 LARGEST_SECRET = 1 << 20
-UNREACHABLE: dict[str, Any] = {"webhook": {"failurePolicy": "Ignore"}}
-"""The dev cluster makes no pods of a Deployment, so that nobody answers the webhooks."""
+VALUES: dict[str, Any] = {"apiVersion": "v1alpha1", "webhook": {"failurePolicy": "Ignore"}}
+"""The version of the released chart; the dev cluster makes no pods of a Deployment, so that nobody answers webhooks."""
 
 pytestmark = [
     pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="it needs a cluster on which nothing is installed"),
@@ -52,7 +52,9 @@ def test_a_release_from_its_beginning_to_its_end(kubectl: Kubectl, tmp_path: Pat
     kubectl.kubectl("annotate", "configmap/jobset-manager-config", "helm.sh/resource-policy=keep")
     before = found(kubectl, "deployment", MANAGER)
 
-    helm(kubectl, "upgrade", RELEASE, **UNREACHABLE, runtimes={"torchDistributed": {"enabled": True}})
+    helm(
+        kubectl, "upgrade", RELEASE, **VALUES, runtimes={"defaultEnabled": False, "torchDistributed": {"enabled": True}}
+    )
 
     deployment = found(kubectl, "deployment", MANAGER)
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
@@ -66,9 +68,9 @@ def test_a_release_from_its_beginning_to_its_end(kubectl: Kubectl, tmp_path: Pat
     assert stored_release(kubectl, 2) < LARGEST_SECRET
 
     write_as_the_manager(kubectl)
-    runtimes = {"jaxDistributed": {"enabled": True}}
+    runtimes = {"defaultEnabled": False, "jaxDistributed": {"enabled": True}}
     v1_jobs = {"v1": {"enabled": True}}
-    helm(kubectl, "upgrade", RELEASE, **UNREACHABLE, manager={"replicas": 1}, runtimes=runtimes, controllers=v1_jobs)
+    helm(kubectl, "upgrade", RELEASE, **VALUES, manager={"replicas": 1}, runtimes=runtimes, controllers=v1_jobs)
 
     assert stored_release(kubectl, 3) < LARGEST_SECRET
     assert set(V1_DEFINITIONS) <= names(kubectl, "customresourcedefinition")

@@ -29,6 +29,7 @@ EVERYTHING = {
     "runtimes": {"defaultEnabled": True},
     "dataCache": {"runtimes": {"torchDistributedWithCache": {"enabled": True}}},
 }
+NO_RUNTIMES: Object = {"runtimes": {"defaultEnabled": False}}
 both_versions = pytest.mark.parametrize("version", OVERLAYS)
 
 
@@ -63,14 +64,22 @@ def test_lint() -> None:
 @needs_helm
 @both_versions
 def test_it_is_what_kustomize_applies(version: Version) -> None:
-    """With the default values, the same objects: names, rights, webhooks, Deployment, configuration and CRDs."""
-    (release,) = rendered({"apiVersion": version})
+    """But for the runtimes, the same objects: names, rights, webhooks, Deployment, configuration and CRDs."""
+    (release,) = rendered({"apiVersion": version, **NO_RUNTIMES})
     overlay = [
         obj
         for obj in kustomized.rendered(OVERLAYS[version])
         if obj["kind"] != "Namespace" and labels_of(obj).get("app.kubernetes.io/component") != "runtimes"
     ]
     assert comparable(release) == comparable(overlay)
+
+
+@needs_helm
+def test_defaults() -> None:
+    """Without values it is what `kubectl apply -k config/default` applies: the version, and its runtimes."""
+    nothing, named = rendered({}, {"apiVersion": "v2alpha1", "runtimes": {"defaultEnabled": True}})
+    assert nothing == named
+    assert installed(nothing) == runtimes("v2alpha1")
 
 
 @needs_helm
@@ -167,7 +176,7 @@ def test_prometheus_finds_the_metrics_of_the_released_names() -> None:
     """With the names of v1alpha1 the ServiceMonitor selects the one Service, by a name that its certificate has."""
     account = {"name": "prometheus", "namespace": "watch"}
     monitor = {"enabled": True, "labels": {"release": "stack"}, "account": account}
-    (objects,) = rendered({"monitoring": {"serviceMonitor": monitor}})
+    (objects,) = rendered({"apiVersion": "v1alpha1", "monitoring": {"serviceMonitor": monitor}})
     (found,) = of_kind(objects, "ServiceMonitor")
     (service,) = of_kind(objects, "Service")
     (endpoint,) = found["spec"]["endpoints"]
@@ -263,11 +272,17 @@ def test_schemas(version: Version) -> None:
 @needs_helm
 @both_versions
 def test_runtimes(version: Version) -> None:
-    """Each can be chosen alone, by the name of the released chart where it has one; by default there is no Job."""
+    """All are installed but those that need more; each can be chosen alone, by the released name where it has one."""
     shipped = {name_of(obj): obj for obj in runtimes(version)}
     choices = [nested(f"{value_of(name)}.enabled", value=True) | {"apiVersion": version} for name in shipped]
-    nothing, everything, *each = rendered({"apiVersion": version}, {"apiVersion": version, **EVERYTHING}, *choices)
+    default, nothing, everything, *each = rendered(
+        {"apiVersion": version},
+        {"apiVersion": version, **NO_RUNTIMES},
+        {"apiVersion": version, **EVERYTHING},
+        *({**choice, "runtimes": choice.get("runtimes", {}) | NO_RUNTIMES["runtimes"]} for choice in choices),
+    )
     assert of_kind(nothing, "Job") == []
+    assert installed(default) == [obj for obj in shipped.values() if value_of(name_of(obj)).startswith("runtimes.")]
     assert installed(everything) == list(shipped.values())
     assert [installed(release) for release in each] == [[obj] for obj in shipped.values()]
 
@@ -344,7 +359,8 @@ def test_values(value: str, given: object, kind: str, path: str, expected: objec
 def test_images_and_labels_of_runtimes() -> None:
     """A mirror for the images of one runtime changes all its containers, and labels are added to its own."""
     image = {"registry": "mirror.example.com", "tag": "v3"}
-    values = {"runtimes": {"deepspeedDistributed": {"enabled": True, "image": image}, "commonLabels": {"a": "b"}}}
+    chosen = {"deepspeedDistributed": {"enabled": True, "image": image}, "commonLabels": {"a": "b"}}
+    values = {"runtimes": NO_RUNTIMES["runtimes"] | chosen}
     ((runtime,),) = (installed(objects) for objects in rendered(values))
     jobs = runtime["spec"]["template"]["spec"]["replicatedJobs"]
     images = [c["image"] for job in jobs for c in job["template"]["spec"]["template"]["spec"]["containers"]]
@@ -385,7 +401,7 @@ def test_image_of_initializers(version: Version) -> None:
 )
 def test_image_of_transformers(image: Object, expected: str) -> None:
     """A value names it; without one it has the version of the chart."""
-    values = {"apiVersion": "v2alpha1", "runtimes": {"transformersDistributed": {"enabled": True, "image": image}}}
+    values = {"runtimes": NO_RUNTIMES["runtimes"] | {"transformersDistributed": {"enabled": True, "image": image}}}
     ((found,),) = (installed(objects) for objects in rendered(values))
     assert f"'image': '{expected}'" in str(found)
 
@@ -400,7 +416,7 @@ def test_configuration(tmp_path: Path) -> None:
         "clientConnection": {"qps": 20},
         "statusServer": {"port": 10443},
     }
-    before, after = rendered({}, {"manager": {"config": given}})
+    before, after = rendered({"apiVersion": "v1alpha1"}, {"apiVersion": "v1alpha1", "manager": {"config": given}})
     file = tmp_path / "configuration.yaml"
     file.write_text(of_kind(after, "ConfigMap")[0]["data"]["configuration.yaml"])
     configuration = load_configuration(file)
