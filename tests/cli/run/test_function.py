@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import functools
+import linecache
 import math
 import subprocess
 import sys
@@ -195,6 +196,20 @@ def test_does_not_travel(function: Callable[..., object], problem: str) -> None:
     with pytest.raises(BadInputError) as raised:
         function_call(function)
     assert problem in str(raised.value)
+
+
+def test_cell_of_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell, whose source IPython keeps for tracebacks, is as good as a file; modules are looked for where it runs."""
+    monkeypatch.chdir(tmp_path)
+    cell = "import json\nrate = 1\n\ndef train(steps):\n    print('steps', steps)\n"
+    monkeypatch.setitem(linecache.cache, "<ipython-input-1>", (len(cell), None, cell.splitlines(keepends=True), "x"))
+    scope: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(cell, "<ipython-input-1>", "exec"), scope)
+
+    call = function_call(scope["train"], {"steps": 2})
+
+    assert run(call.source) == "steps 2\n"
+    assert call.directory == tmp_path
 
 
 def test_without_source() -> None:
