@@ -59,7 +59,7 @@ def train_job(source: Path, **spec: Any) -> dict[str, Any]:
 def why_failed(cluster: Cluster) -> str:
     """The first line of the condition Failed of the TrainJob, which has to fail."""
     cluster.wait_for_state("tune", "Failed", timeout=90)
-    return str(cluster.condition("tune", "Failed")["message"].splitlines()[0])
+    return str(cluster.condition("tune", "Failed")["message"].splitlines()[1])
 
 
 @pytest.mark.parametrize(

@@ -162,10 +162,11 @@ def test_a_failure_shows_pod_exit_code_and_log(cluster: Cluster) -> None:
 
     cluster.wait_for_condition("demo", "Failed")
 
-    facts, header, *log = cluster.condition("demo", "Failed")["message"].splitlines()
-    assert "jobset failed" in facts
-    assert "pod demo-node-0-" in facts
-    assert facts.endswith("exited with code 7")
+    headline, facts, header, *log = cluster.condition("demo", "Failed")["message"].splitlines()
+    assert headline.startswith("node-")
+    assert headline.endswith(": ValueError: learning rate must be positive")
+    assert facts.startswith("pod demo-node-0-")
+    assert "exited with code 7; jobset failed" in facts
     assert header == "last lines of its log:"
     assert log == ["epoch 1", "30 %", "ValueError: learning rate must be positive"]
     (event,) = until(lambda: events(cluster, "LastLogLines"), "an event")

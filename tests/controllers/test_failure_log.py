@@ -187,8 +187,36 @@ async def test_a_log_that_does_not_end(clock: ManualClock) -> None:
 async def test_a_culprit_is_looked_for(client: FakeClient, clock: ManualClock) -> None:
     """If the caches lag behind, the pods are listed."""
     outcome = await FailureLog(client, clock).explain(FAILED)
-    assert outcome.culprit == CULPRIT
+    assert outcome.culprit is not None
+    assert (outcome.culprit.text, outcome.culprit.pod) == (CULPRIT.text, "a")
     assert [request.resource for request in client.requests] == [PODS]
+
+
+LOST = "RuntimeError: [gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:31722"
+
+
+@pytest.mark.parametrize(
+    ("logs", "headline"),
+    [
+        pytest.param({"a": LOST, "b": "ValueError: lr"}, "b: ValueError: lr", id="the-other-says-more"),
+        pytest.param({"a": LOST, "b": LOST}, f"a: {LOST}", id="both-lost-each-other"),
+        pytest.param({"a": LOST, "b": ""}, f"a: {LOST}", id="the-other-says-nothing"),
+        pytest.param({"a": "KeyError: 3", "b": "ValueError: lr"}, "a: KeyError: 3", id="the-first-says-enough"),
+    ],
+)
+async def test_a_lost_connection_is_not_the_cause(
+    client: FakeClient, clock: ManualClock, logs: dict[str, str], headline: str
+) -> None:
+    """The node whose log says more is named, even if it ended later than those that have lost it."""
+    client.add(stored(pod("b", end(1, 2)), "v1", "Pod"))
+    client.add(stored(pod("c", end(143, 1)), "v1", "Pod"))
+    for name, text in logs.items():
+        log = client.log(name, "default", "trainer")
+        log.write(f"{text}\n".encode())
+        log.end()
+    outcome, lines = await FailureLog(client, clock).trace(FAILED, "default")
+    assert outcome.culprit is not None
+    assert outcome.culprit.headline(lines) == headline
 
 
 async def test_pods_of_an_earlier_train_job_of_the_name(client: FakeClient, clock: ManualClock) -> None:

@@ -109,10 +109,10 @@ async def test_a_failure_shows_the_last_log_lines(cluster: Cluster) -> None:
         assert cluster.condition("Failed") == (
             "True",
             "FailedJobs",
-            f"a job failed; {SAID}\nlast lines of its log:\nTraceback\nValueError: lr",
+            f"node-0: ValueError: lr\n{SAID}; a job failed\nlast lines of its log:\nTraceback\nValueError: lr",
         )
         assert reported(cluster) == [
-            ("FailedJobs", f"a job failed; {SAID}"),
+            ("FailedJobs", "node-0: ValueError: lr"),
             ("LastLogLines", "pod demo-node-0-0-y, container trainer:\nTraceback\nValueError: lr"),
         ]
         cluster.forget_requests()

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from trainer.api.jobset_labels import COMPLETION_INDEX, JOB_INDEX, JOBSET_NAME, REPLICATED_JOB, RESTART_ATTEMPT
+from trainer.api.jobset_labels import (
+    COMPLETION_INDEX,
+    JOB_INDEX,
+    JOBSET_NAME,
+    REPLICAS,
+    REPLICATED_JOB,
+    RESTART_ATTEMPT,
+)
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import (
     ObjectKey,
@@ -47,6 +54,15 @@ def place_of(pod: Mapping[str, Any]) -> Place:
     # Before Kubernetes 1.28 the index is an annotation only.
     index = labels.get(COMPLETION_INDEX) or annotations_of(pod).get(COMPLETION_INDEX)
     return Place(labels.get(REPLICATED_JOB, ""), _number(labels.get(JOB_INDEX)), _number(index))
+
+
+def node_name(pod: Mapping[str, Any]) -> str:
+    """The pod in the words of people: replicated job and index, such as `node-0`; without a JobSet its own name."""
+    job, job_index, index = place_of(pod)
+    if not job:
+        return name_of(pod)
+    has_several_jobs = labels_of(pod).get(REPLICAS, "1") != "1"
+    return f"{job}-{job_index}-{index}" if has_several_jobs else f"{job}-{index}"
 
 
 def jobset_keys(obj: CachedObject) -> tuple[ObjectKey, ...]:

@@ -35,8 +35,9 @@ class ConditionType(StrEnum):
     """True when the training has ended well; final. Reason and message are those of the JobSet, such as
     AllJobsCompleted."""
     FAILED = "Failed"
-    """True when the training has ended badly; final. Reason and message are those of the JobSet, such as FailedJobs or
-    ReachedMaxRestarts, with the container that failed first, its exit code and the last lines of its log."""
+    """True when the training has ended badly; final. The first line of the message is the failure, with the node that
+    failed first and the error that its program has written; then follow its container and exit code, what the JobSet
+    says, and the last lines of the log. The reason is that of the JobSet, such as FailedJobs or ReachedMaxRestarts."""
 
 
 class ConditionReason(StrEnum):

@@ -16,7 +16,8 @@ from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.jobset_pods import is_made_by
 from trainer.api.progress_tags import TAG_END, without_message
 from trainer.controllers.launcher_reports import without_reports
-from trainer.framework.plugin_api.failure import FailedContainer, failed_jobs, first_failure
+from trainer.framework.plugin_api.error_lines import is_lost_connection
+from trainer.framework.plugin_api.failure import FailedContainer, failed_jobs, failures_in_order
 from trainer.framework.plugin_api.reports import Outcome
 from trainer.kube.client import Client, LogOptions
 from trainer.kube.clock import Clock, move_on_after
@@ -37,6 +38,8 @@ _FACTOR = 16
 SIZE_LIMIT = 2048
 """Bytes of all lines; they are part of the status."""
 
+_OTHERS = 3
+"""Logs of other containers that are read when the first one only says that it has lost the others."""
 _LINE_LIMIT = 400
 _KEPT = 64 * 1024
 """Bytes of shown lines from the end; a progress bar is one long line."""
@@ -80,6 +83,27 @@ class FailureLog:
                 log.info("could not look for the pod that failed", error=str(error))
         return found or outcome
 
+    async def trace(
+        self, outcome: Outcome, namespace: str, *, since: str = "", earlier: str = ""
+    ) -> tuple[Outcome, tuple[str, ...]]:
+        """The outcome with the container that failed, as by `explain`, and the last lines of its log.
+
+        A program that has lost the connection to another one is not the cause where the log of another says more: the
+        times of ends have a resolution of a second, and a launcher may end late.
+        """
+        outcome = await self.explain(outcome, since=since, earlier=earlier)
+        culprit = outcome.culprit
+        if culprit is None:
+            return outcome, ()
+        lines = await self.tail(culprit, namespace)
+        if outcome.jobs is None or not is_lost_connection(lines or culprit.said):
+            return outcome, lines
+        for other in await self._others(culprit, outcome.jobs, since):
+            said = await self.tail(other, namespace)
+            if (said or other.said) and not is_lost_connection(said or other.said):
+                return replace(outcome, culprit=other), said
+        return outcome, lines
+
     async def tail(self, culprit: FailedContainer, namespace: str, *, previous: bool = False) -> tuple[str, ...]:
         """The last lines of a container's log without progress messages; none if it cannot be read in time.
 
@@ -103,11 +127,22 @@ class FailureLog:
                 log.info("could not read the log of the container that failed", pod=culprit.pod, error=str(error))
         return last_lines(data)
 
+    async def _others(self, culprit: FailedContainer, selection: Selection, since: str) -> list[FailedContainer]:
+        """Other containers that nobody has killed, the first one first."""
+        failed: list[FailedContainer] = []
+        async with move_on_after(self._clock, TIME_LIMIT):
+            try:
+                pods = await self._client.list(PODS, selection)
+                failed = failures_in_order(pod for pod in pods.items if _is_of_job(pod, since))
+            except KubeError as error:
+                log.info("could not look for other pods that failed", error=str(error))
+        return [each for each in failed if each.container and each.pod != culprit.pod and not each.is_killed][:_OTHERS]
+
     async def _search(self, outcome: Outcome, selection: Selection, since: str, earlier: str) -> Outcome:
         pods = await self._client.list(PODS, selection)
-        culprit = first_failure(pod for pod in pods.items if _is_of_job(pod, since))
-        if culprit is not None:
-            return replace(outcome, culprit=culprit)
+        failed = failures_in_order(pod for pod in pods.items if _is_of_job(pod, since))
+        if failed:
+            return replace(outcome, culprit=failed[0])
         jobs = await self._client.list(JOBS, selection)
         left = [*failed_jobs(jobs.items)[:1], "no failed pod is left that would say more"]
         left += [f"before that: {earlier}"] if earlier else []

@@ -57,8 +57,9 @@ class Observer:
         log: tuple[str, ...] = ()
         if outcome is not None and outcome.type is ConditionType.FAILED:
             since = train_job.metadata.creation_timestamp or ""
-            outcome = await self._failures.explain(outcome, since=since, earlier=_last_restart(train_job))
-            log = await self._failures.tail(outcome.culprit, namespace_of(job.stored)) if outcome.culprit else ()
+            outcome, log = await self._failures.trace(
+                outcome, namespace_of(job.stored), since=since, earlier=_last_restart(train_job)
+            )
         problems, requeue_after = self._debounce.filter(train_job, tuple(report.problems))
         return Observation(
             ensured=ensured,

@@ -11,8 +11,7 @@ from trainer.explain.cause import Cause, Subject, describe, kubectl, log_line, o
 from trainer.explain.exits import exit_remedy
 from trainer.explain.remedies import refusal_of
 from trainer.explain.snapshot import Snapshot
-from trainer.framework.plugin_api.failure import named_in
-from trainer.framework.status.status import LOG_HEADING
+from trainer.framework.plugin_api.failure import named_in, parts_of
 from trainer.kube.objects import Object, find_condition, is_being_deleted, is_condition_true, metadata_of
 
 _UNTOUCHED_SECONDS = 5
@@ -26,15 +25,16 @@ _FOREIGN = re.compile(r"exists and does not belong to this TrainJob")
 def failure(snapshot: Snapshot) -> Cause:
     """Why a TrainJob that has failed did so, with the end of the log that the condition keeps."""
     condition = find_condition(snapshot.train_job, ConditionType.FAILED) or {}
-    lines = str(condition.get("message") or "").splitlines()
-    heading = lines.index(LOG_HEADING) if LOG_HEADING in lines else len(lines)
-    facts, log = one_line(" ".join(lines[:heading])), tuple(map(log_line, lines[heading + 1 :]))
+    message = str(condition.get("message") or "")
+    parts = parts_of(message)
+    facts, log = one_line(parts.facts), tuple(map(log_line, parts.log))
+    words = one_line("; ".join(part for part in (parts.headline, parts.facts) if part))
     delete = trainer("delete", snapshot.name, namespace=snapshot.namespace)
     again = f"a TrainJob that has failed stays so: {delete}, then submit it again"
     if condition.get("reason") == ConditionReason.DEADLINE_EXCEEDED:
         remedy = f"raise spec.activeDeadlineSeconds, or let it train for less time; {again}"
-        return Cause(condition["reason"], snapshot.subject, facts, remedy, describe(snapshot.subject))
-    culprit = named_in(facts)
+        return Cause(condition["reason"], snapshot.subject, words, remedy, describe(snapshot.subject))
+    culprit = named_in(message)
     command = trainer("logs", snapshot.name, namespace=snapshot.namespace)
     about = snapshot.subject
     if culprit is not None:
@@ -44,7 +44,7 @@ def failure(snapshot: Snapshot) -> Cause:
     return Cause(
         condition.get("reason") or "Failed",
         about,
-        facts,
+        words,
         f"{exit_remedy(facts, log)}; {again}",
         command,
         details=log,

@@ -6,21 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from trainer.api.jobset_labels import COMPLETION_INDEX, REPLICAS, REPLICATED_JOB
-from trainer.api.jobset_pods import place_of
+from trainer.api.jobset_labels import COMPLETION_INDEX, REPLICATED_JOB
+from trainer.api.jobset_pods import node_name
 from trainer.api.progress import REPORTER_CONTAINER
 from trainer.framework.plugin_api.runtime_info import LAUNCHER
 from trainer.kube.objects import Object, labels_of, name_of, namespace_of, uid_of
 from trainer.workloads.containers import container_status, container_statuses, containers_of, has_ended
-
-
-def node_name(pod: Object) -> str:
-    """The pod in the words of people: replicated job and index, such as `node-0`; without a JobSet its own name."""
-    job, job_index, index = place_of(pod)
-    if not job:
-        return name_of(pod)
-    has_several_jobs = labels_of(pod).get(REPLICAS, "1") != "1"
-    return f"{job}-{job_index}-{index}" if has_several_jobs else f"{job}-{index}"
 
 
 class ResultSource(IntEnum):

@@ -112,6 +112,7 @@ def test_progress_from_the_log(reported: TrainingProgress, logged: TrainingProgr
 
 def test_explanation_cannot_command_the_terminal() -> None:
     """Texts of the cluster become one line of printable characters."""
-    state = JobState("Failed", reason="Bad\x1b[2J", message="a\nb\u202ec")
+    state = JobState("Blocked", reason="Bad\x1b[2J", message="a\nb\u202ec")
 
     assert state.explanation == "Bad\\x1b[2J: a b\\u202ec"
+    assert replace(state, word="Failed").explanation == "a b\\u202ec", "a failure comes first"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trainer.framework.plugin_api.failure import FailedContainer, failed_jobs, first_failure, named_in
+from trainer.framework.plugin_api.failure import failed_jobs, first_failure, named_in
 from trainer.kube.objects import Object
 
 
@@ -48,10 +48,55 @@ def test_first_failure(pods: list[Object], text: str | None) -> None:
 
 def test_where_its_log_is() -> None:
     """Pod and container are named; a pod that failed as a whole has no container to ask."""
-    assert first_failure([pod("a", end(3, 1))]) == FailedContainer(
-        "pod a: container trainer exited with code 3", "a", "trainer"
-    )
-    assert first_failure([pod("a")]) == FailedContainer("pod a failed", "a")
+    for failed, place in ((pod("a", end(3, 1)), ("a", "trainer")), (pod("a"), ("a", ""))):
+        found = first_failure([failed])
+        assert found is not None
+        assert (found.pod, found.container) == place
+
+
+LABELS = {"jobset.sigs.k8s.io/replicatedjob-name": "node", "batch.kubernetes.io/job-completion-index": "1"}
+
+
+@pytest.mark.parametrize(
+    ("pods", "log", "headline"),
+    [
+        pytest.param([pod("a", end(1, 1))], ["x", "ValueError: lr"], "node-1: ValueError: lr", id="log"),
+        pytest.param([pod("a", end(3, 1))], ["epoch 1"], "node-1: exit code 3", id="log-says-nothing"),
+        pytest.param([pod("a", end(139, 1))], [], "node-1: exit code 139 (segmentation fault)", id="signal"),
+        pytest.param(
+            [pod("a", end(137, 1, reason="OOMKilled"))],
+            ["UserWarning: slow"],
+            "node-1: OOMKilled (exit code 137)",
+            id="killed-by-the-kernel-whatever-the-log-says",
+        ),
+        pytest.param(
+            [pod("a", end(1, 1, reason="Error", message="Traceback\nKeyError: 3\n\x1b[2J"))],
+            [],
+            "node-1: KeyError: 3",
+            id="termination-message-is-the-end-of-the-log",
+        ),
+        pytest.param(
+            [pod("a", end(2, 1, reason="Error", message="dataset: no such\x1b[2J bucket"))],
+            ["RuntimeError: x"],
+            "node-1: dataset: no such[2J bucket",
+            id="termination-message-of-one-line",
+        ),
+        pytest.param([pod("a", reason="Evicted", message="full")], [], "node-1: Evicted: full", id="evicted"),
+        pytest.param(
+            [pod("a", end(143, 1)), pod("b", end(1, 1))], ["KeyError: 3"], "node-1: KeyError: 3", id="others-are-killed"
+        ),
+        pytest.param(
+            [pod("a", end(1, 1))], [f"ValueError: {'x' * 9999}"], f"node-1: ValueError: {'x' * 480}", id="long"
+        ),
+    ],
+)
+def test_headline(pods: list[Object], log: list[str], headline: str) -> None:
+    """The failure in one line: the node, and what its program has said last, else how it ended."""
+    for each in pods:
+        each["metadata"]["labels"] = LABELS
+    found = first_failure(pods)
+    assert found is not None
+    assert found.headline(log) == headline
 
 
 def job(name: str, second: int, **status: Any) -> Object:
@@ -78,7 +123,12 @@ def test_failed_jobs() -> None:
     ("message", "found"),
     [
         pytest.param("a job failed; pod a-0: container trainer exited with code 3", ("a-0", "trainer"), id="container"),
-        pytest.param("x\npod a: container b exited with code 3", None, id="in a log"),
+        pytest.param(
+            "pod of mine: ValueError\npod a-0: container trainer exited with code 3; a job failed",
+            ("a-0", "trainer"),
+            id="below the headline",
+        ),
+        pytest.param("x\nlast lines of its log:\npod a: container b exited with code 3", None, id="in a log"),
         pytest.param("", None, id="empty"),
     ],
 )

@@ -346,12 +346,13 @@ def test_the_cause_of_a_restart_stays() -> None:
 
 
 def test_a_failure_tells_the_culprit_and_its_log() -> None:
-    """The first line is what the JobSet and the pod say, then come the last lines of the log."""
-    culprit = FailedContainer("pod a: container trainer exited with code 3", "a", "trainer")
+    """The first line is the failure; then come what pod and JobSet say, and the last lines of the log."""
+    culprit = FailedContainer("pod a: container trainer exited with code 3", "a", "trainer", "node-1")
     outcome = Outcome(ConditionType.FAILED, "FailedJobs", "a job failed", culprit)
     status = next_status(train_job(), Observation(CREATED, outcome, log=("Traceback", "ValueError: lr")), NOW)
     assert (status.conditions or [])[-1].message.splitlines() == [
-        "a job failed; pod a: container trainer exited with code 3",
+        "node-1: ValueError: lr",
+        "pod a: container trainer exited with code 3; a job failed",
         "last lines of its log:",
         "Traceback",
         "ValueError: lr",

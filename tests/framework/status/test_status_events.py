@@ -80,7 +80,7 @@ RESTARTS = condition("Restarting", "True", "RestartingJobSet", "RestartingJobSet
             False,
             Observation(CREATED, replace(FAILED, culprit=CULPRIT), log=("one", "two")),
             [
-                ("Warning", "FailedJobs", "a job failed; pod a: it failed"),
+                ("Warning", "FailedJobs", "a: failed"),
                 ("Warning", "LastLogLines", "pod a, container trainer:\none\ntwo"),
             ],
             id="failed",

@@ -124,5 +124,10 @@ class JobState:
 
     @property
     def explanation(self) -> str:
-        """Reason and message as one line; empty when there is nothing to explain."""
+        """Reason and message as one line; empty when there is nothing to explain.
+
+        The message of a failure speaks for itself: the reason is a word of JobSet's.
+        """
+        if self.word == "Failed" and self.message:
+            return printable(self.message)
         return printable(": ".join(part for part in (self.reason, self.message) if part))

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from trainer.api.jobset_pods import Age, Place, place_of, recency_of
+from trainer.api.jobset_pods import Age, Place, node_name, place_of, recency_of
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.kube.objects import Object, name_of, uid_of
-from trainer.progress.containers import StartedContainer, node_name, started_containers
+from trainer.progress.containers import StartedContainer, started_containers
 from trainer.progress.primary import PrimaryContainer
 from trainer.workloads.containers import containers_of
 

@@ -23,8 +23,7 @@ from trainer.cli.logs.follower import JobLogs, LogConsumer, log_of, pods_of
 from trainer.cli.logs.printer import LogPrinter
 from trainer.cli.options import Context, Kubeconfig, Namespace
 from trainer.cli.past import installed_history, newest_of_history
-from trainer.framework.plugin_api.failure import named_in
-from trainer.framework.status.status import LOG_HEADING
+from trainer.framework.plugin_api.failure import named_in, parts_of
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import NotFoundError
@@ -250,7 +249,7 @@ class LogReader(LogConsumer):
 
     def _print_kept(self) -> int:
         """Print the lines of a log that the condition keeps; returns their number."""
-        lines = self._message.partition(f"\n{LOG_HEADING}\n")[2].splitlines()
+        lines = parts_of(self._message).log
         self._printer.print("", *map(escaped, lines))
         return len(lines)
 

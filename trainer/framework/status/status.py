@@ -21,6 +21,7 @@ from typing import Any, Literal
 from trainer.api.metadata import Condition
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType, JobStatus, NodeScale, State, TrainJobStatus
+from trainer.framework.plugin_api.failure import failure_message
 from trainer.framework.plugin_api.reports import Outcome, PodProblem, StatusCondition
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import Object, find_condition, is_condition_true
@@ -145,8 +146,6 @@ JOBS_CREATED = "Succeeded to create Jobs"
 """The message of the condition Created when it is True; what the cluster has not applied follows a semicolon."""
 UNTOUCHED = "Submitted"
 """The word for a TrainJob of which no controller has written a state yet."""
-LOG_HEADING = "last lines of its log:"
-"""The line in the message of a condition below which a log is quoted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,9 +267,8 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
         conditions.set(condition.type, holds=condition.holds, reason=condition.reason, message=condition.message)
     _set_pod_problems(conditions, train_job, seen)
     if seen.outcome:
-        conditions.set(
-            seen.outcome.type, holds=True, reason=seen.outcome.reason, message=_closing_words(seen.outcome, seen.log)
-        )
+        message = failure_message(seen.outcome.culprit, seen.outcome.message, seen.log)
+        conditions.set(seen.outcome.type, holds=True, reason=seen.outcome.reason, message=message)
     status.conditions = conditions.to_list()
     status.state = _state(conditions, seen.jobs or [], previous)
     if status.start_time is None and _is_let_run(conditions):
@@ -368,12 +366,6 @@ def _set_problems(
         reason = previous.reason if lasts else otherwise
         message = previous.message if lasts else "\n".join(reported_lines(previous))
         conditions.set(condition_type, holds=lasts, reason=reason, message=message)
-
-
-def _closing_words(outcome: Outcome, log: Sequence[str]) -> str:
-    """The end of the message; its first line is complete, for clients that show only one."""
-    facts = "; ".join([outcome.message, *([outcome.culprit.text] if outcome.culprit else [])])
-    return "\n".join([facts, LOG_HEADING, *log]) if log else facts
 
 
 def _state(conditions: Conditions, jobs: Sequence[JobStatus], previous: TrainJobStatus) -> State | None:

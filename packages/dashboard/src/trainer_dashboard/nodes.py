@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from trainer.api.jobset_pods import Place, place_of, recency_of
+from trainer.api.jobset_pods import Place, node_name, place_of, recency_of
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import Object, is_being_deleted, mapping_at, metadata_of, name_of, objects_in, uid_of
-from trainer.progress.containers import node_name, started_containers
+from trainer.progress.containers import started_containers
 from trainer.workloads.containers import container_statuses
 from trainer.workloads.pod_requests import pod_requests
 from trainer.workloads.related_events import owner_among

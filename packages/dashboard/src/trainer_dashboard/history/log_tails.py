@@ -9,13 +9,13 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from trainer.api.jobset_pods import recency_of
+from trainer.api.jobset_pods import node_name, recency_of
 from trainer.kube.client import Client, LogOptions
 from trainer.kube.clock import Clock, move_on_after
 from trainer.kube.errors import KubeError
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import Object, is_being_deleted, uid_of
-from trainer.progress.containers import StartedContainer, node_name, restarts_of, started_containers
+from trainer.progress.containers import StartedContainer, restarts_of, started_containers
 from trainer.progress.primary import container_state, primary_pod
 from trainer.workloads.containers import container_status
 from trainer_dashboard.history.content import compressed
