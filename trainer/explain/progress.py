@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from trainer.api.jobset_pods import place_of
-from trainer.api.trainjob_status import ConditionType
+from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.controllers.job import deadline_of, expiry_of
 from trainer.explain.cause import Cause, Subject, describe, one_line, trainer
 from trainer.explain.snapshot import Snapshot
@@ -14,8 +14,11 @@ from trainer.framework.building.trainer_step import TRAINER_JOBS
 from trainer.kube.clock import timestamp
 from trainer.kube.objects import Object, find_condition, is_condition_true, mapping_at, name_of
 from trainer.kube.resource import PODS
+from trainer.view.progress import TrainingProgress
 from trainer.workloads.containers import container_statuses
 
+_SILENT = "NoReport"
+"""No condition has this reason: only a timeout makes a silence a stall."""
 _SHOWN = 5
 """Most nodes that a sentence names."""
 
@@ -78,22 +81,30 @@ def state_of(pod: Object) -> str:
 
 
 def stalls(snapshot: Snapshot) -> Iterator[Cause]:
-    """It runs, and makes no progress."""
-    if not is_condition_true(snapshot.train_job, ConditionType.STALLED):
+    """It runs, and makes no progress, or reports none for much longer than usual."""
+    reason = ConditionReason.NO_PROGRESS.value
+    if is_condition_true(snapshot.train_job, ConditionType.STALLED):
+        condition = find_condition(snapshot.train_job, ConditionType.STALLED) or {}
+        since = condition.get("lastTransitionTime")
+        message = f"{one_line(condition.get('message'))}{f' (reported at {since})' if since else ''}"
+    elif silence := TrainingProgress.of(_trainer_status(snapshot)).silence_at(snapshot.now):
+        reason, message = _SILENT, f"{silence}, much longer than usual"
+    else:
         return
-    condition = find_condition(snapshot.train_job, ConditionType.STALLED) or {}
-    since = condition.get("lastTransitionTime")
-    message = f"{one_line(condition.get('message'))}{f' (reported at {since})' if since else ''}"
     remedy = (
         "look at the logs of all nodes: one that has failed to communicate holds up the others; to start again, "
         f"{' and '.join(trainer(verb, snapshot.name, namespace=snapshot.namespace) for verb in ('suspend', 'resume'))}"
     )
     command = trainer("logs", snapshot.name, "--all", "--tail", "20", namespace=snapshot.namespace)
-    yield Cause("NoProgress", snapshot.subject, message, remedy, command, details=_last_report(snapshot))
+    yield Cause(reason, snapshot.subject, message, remedy, command, details=_last_report(snapshot))
+
+
+def _trainer_status(snapshot: Snapshot) -> Object:
+    return mapping_at(snapshot.train_job, "status", "trainerStatus")
 
 
 def _last_report(snapshot: Snapshot) -> tuple[str, ...]:
-    reported = (snapshot.train_job.get("status") or {}).get("trainerStatus") or {}
+    reported = _trainer_status(snapshot)
     step, total = reported.get("currentStep"), reported.get("totalSteps")
     parts = [
         f"{reported['progressPercentage']} %" if reported.get("progressPercentage") is not None else "",

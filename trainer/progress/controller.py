@@ -6,6 +6,7 @@ primary pod's log. Followers pass messages to the `ProgressWriter`. Only the lea
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -58,11 +59,13 @@ from trainer.progress.primary import (
     primary_pod,
 )
 from trainer.progress.protocol import Message, RejectedMessageError
+from trainer.progress.silence import shows_silence
 from trainer.progress.steps import OnEnd, step_states
 from trainer.progress.train_jobs import (
     has_stopped,
     is_settled,
     progress_changed,
+    progress_of,
     shown_progress,
     shown_steps,
     shows_remaining,
@@ -124,6 +127,7 @@ class ProgressController:
             series,
             self._stall_of,
             steps_of=self._steps_of,
+            is_silent=self._is_silent,
             with_pushes=options.with_pushes,
         )
         self._with_pushes = options.with_pushes
@@ -202,8 +206,11 @@ class ProgressController:
         """Whether the status has to be written although no message has arrived."""
         training = self._trainings.get(key)
         is_stalled = training is not None and training.stalls.stall is not None
-        return is_condition_true(obj, ConditionType.STALLED) != is_stalled or (
-            has_stopped(obj) and shows_remaining(obj)
+        is_silent = training is not None and training.silence.is_silent
+        return (
+            is_condition_true(obj, ConditionType.STALLED) != is_stalled
+            or shows_silence(progress_of(obj)) != is_silent
+            or (has_stopped(obj) and shows_remaining(obj))
         )
 
     def _follow_container(self, training: Training, obj: Object, state: ContainerState | None) -> None:
@@ -256,12 +263,20 @@ class ProgressController:
         `owners` are the TrainJob and its JobSet, whose annotations set the timeout.
         """
         stalls = training.stalls
-        if training.place is None or state is None or state.has_ended or has_ended(owners[0]):
+        if training.place is None or state is None or state.has_ended or has_stopped(owners[0]):
             stalls.stop()
+            training.silence.stop()
+            training.check_due = math.inf
             return None
         timeout, is_own = self._stall_timeout(training, owners)
+        run = (state.place, state.started)
+        if timeout is None:
+            training.silence.watch(run, state.started, progress_of(owners[0]))
+            training.silence.check()
+        else:
+            training.silence.stop()
         stalls.watch(
-            (state.place, state.started),
+            run,
             timeout,
             is_expected_to_report=is_own,
             shown=training.follower.reports.resumed if training.follower is not None else None,
@@ -271,13 +286,17 @@ class ProgressController:
             log.warning("training makes no progress", complaint=complaint)
             reason = EventReason.TRAINING_STALLED
             self._events.record(training.reference, type="Warning", reason=reason, message=complaint)
-        pause = stalls.next_check
-        training.is_checked = pause is not None
+        pause = training.next_check
+        training.check_due = math.inf if pause is None else self._clock.monotonic() + pause
         return None if pause is None else Result(requeue_after=pause)
 
     def _stall_of(self, obj: Object) -> str | None:
         training = self._training_of(obj)
         return None if training is None else training.stalls.stall
+
+    def _is_silent(self, obj: Object) -> bool:
+        training = self._training_of(obj)
+        return training is not None and training.silence.is_silent
 
     def _steps_of(self, obj: Object) -> Object:
         training = self._training_of(obj)
@@ -326,8 +345,9 @@ class ProgressController:
             return
         self._submit(training, follower, time)
         self._record_progress(training, message, time)
-        if not training.is_checked and (pause := training.stalls.next_check) is not None:
-            training.is_checked = True
+        pause = training.next_check
+        if pause is not None and (due := self._clock.monotonic() + pause) < training.check_due:
+            training.check_due = due
             self._controller.enqueue(training.key, after=pause)
 
     def _record_push(self, training: Training, obj: Object) -> None:
@@ -342,6 +362,7 @@ class ProgressController:
         self._record_progress(training, message, time)
 
     def _record_progress(self, training: Training, message: Message, time: Instant) -> None:
+        training.silence.record(time)
         if training.stalls.record(message, time):
             log.info("training makes progress again")
             self._writer.refresh(training.key)

@@ -11,6 +11,7 @@ from trainer.api.trainjob_status import STEP_FIELDS, ConditionType, TrainerStatu
 from trainer.framework.status.status import end_of, has_ended
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import Object, is_condition_true
+from trainer.progress.silence import shows_silence
 
 REMAINING = frozenset({"estimatedRemainingSeconds", "estimatedRemainingTimeSummary"})
 """The fields of the remaining time; a TrainJob that has ended, is suspended or is stalled does not have them."""
@@ -61,6 +62,8 @@ def shown_steps(obj: Mapping[str, Any]) -> Object:
 def shown_progress(obj: Object) -> TrainerStatus | None:
     """The trainerStatus of a TrainJob; None without one, or if it is malformed."""
     shown = progress_of(obj)
+    if shows_silence(shown):  # words of the manager, which the training has not reported
+        shown = {name: value for name, value in shown.items() if name not in REMAINING}
     try:
         return TrainerStatus.from_object(shown) if shown else None
     except InvalidObjectError:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import Object, key_of, uid_of
 from trainer.progress.follower import Follower, FollowerContext
+from trainer.progress.silence import SilenceWatch
 from trainer.progress.stalls import StallWatch
 from trainer.progress.steps import Start, Steps
 from trainer.progress.writer import ProgressWriter
@@ -33,14 +36,21 @@ class Training:
         """None after the log of an ended TrainJob is read to the end."""
         self.steps = Steps(obj, context, writer, start)
         self.stalls = StallWatch(context.clock, context.series)
-        self.is_checked = False
-        """Whether a reconcile is queued for the moment at which a stall would begin."""
+        self.silence = SilenceWatch(context.clock)
+        self.check_due = math.inf
+        """When, by the monotonic clock, a reconcile is queued since a stall or a silence would begin."""
         self._warned: set[tuple[str, str]] = set()
 
     @property
     def pod(self) -> str:
         """Uid of the pod of the present or last follower."""
         return self.place[0] if self.place else ""
+
+    @property
+    def next_check(self) -> float | None:
+        """Seconds until a stall or a silence may begin; None if only a message can change that."""
+        pauses = (self.stalls.next_check, self.silence.next_check)
+        return min((each for each in pauses if each is not None), default=None)
 
     def stop_following(self) -> None:
         """Cancel the follower of the primary container."""
@@ -49,10 +59,11 @@ class Training:
         self.follower = None
 
     def stop(self) -> None:
-        """Follow nothing, and watch for stalls no more."""
+        """Follow nothing, and watch for stalls and silence no more."""
         self.stop_following()
         self.steps.stop()
         self.stalls.stop()
+        self.silence.stop()
 
     def warn_once(self, events: EventRecorder, reason: str, message: str, *, subject: str = "") -> None:
         """Record a warning event, unless one of this reason and subject was recorded before."""

@@ -39,6 +39,7 @@ from trainer.kube.objects import (
 )
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.metrics import ProgressSeries
+from trainer.progress.silence import no_report_since, shows_silence
 from trainer.progress.train_jobs import REMAINING, has_stopped, progress_of, shown_steps
 
 log = get_logger(__name__)
@@ -69,7 +70,8 @@ class ProgressWriter:
     """Writes submitted statuses, at most once per interval (seconds) and TrainJob; only the leader writes.
 
     `stall_of` is the message of a TrainJob's stall, or None; `steps_of` is what its status shows of the steps beside
-    the training; `with_pushes` says whether `write_pushed` writes, too.
+    the training; `is_silent` says whether it reports nothing for unusually long; `with_pushes` says whether
+    `write_pushed` writes, too.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class ProgressWriter:
         stall_of: Callable[[Object], str | None],
         *,
         steps_of: Callable[[Object], Object],
+        is_silent: Callable[[Object], bool] = lambda _: False,
         with_pushes: bool = False,
     ) -> None:
         self._client = manager.client
@@ -88,7 +91,7 @@ class ProgressWriter:
         self._train_jobs = train_jobs
         self._interval = interval
         self._series = series
-        self._stall_of, self._steps_of = stall_of, steps_of
+        self._stall_of, self._steps_of, self._is_silent = stall_of, steps_of, is_silent
         self._with_pushes = with_pushes
         self._accounts: dict[ObjectKey, _Account] = {}
         self._dropped: dict[ObjectKey, tuple[str, Object]] = {}
@@ -158,7 +161,8 @@ class ProgressWriter:
         status = account.status() if account is not None and account.newest is not None else None
         if status is not None and self._with_pushes and _is_newer(obj, status):
             status = None
-        fields = _desired(obj, status, self._stall_of(obj), timestamp(self._clock.now())) | self._steps_of(obj)
+        stall, now = self._stall_of(obj), timestamp(self._clock.now())
+        fields = _desired(obj, status, stall, now, is_silent=self._is_silent(obj)) | self._steps_of(obj)
         newest = account.newest if account is not None else None
         if account is not None:
             account.newest = None
@@ -262,17 +266,22 @@ def _is_newer(obj: Object, status: TrainerStatus) -> bool:
     return present is not None and other is not None and present > other
 
 
-def _desired(obj: Object, status: TrainerStatus | None, stall: str | None, now: str) -> Object:
+def _desired(obj: Object, status: TrainerStatus | None, stall: str | None, now: str, *, is_silent: bool) -> Object:
     """The desired status of this field manager; without a new status it keeps the present one."""
     progress = progress_of(obj) if status is None else status.to_object()
-    return _status(_shown(obj, progress, is_stalled=stall is not None), _stalled(obj, stall, now))
+    shown = _shown(obj, progress, is_stalled=stall is not None, is_silent=is_silent)
+    return _status(shown, _stalled(obj, stall, now))
 
 
-def _shown(obj: Object, progress: Object, *, is_stalled: bool) -> Object:
-    """The progress without the remaining time of a training that makes none."""
+def _shown(obj: Object, progress: Object, *, is_stalled: bool, is_silent: bool = False) -> Object:
+    """The progress without the remaining time of a training that makes none, and with words about a silence."""
+    lasts = {name: value for name, value in progress.items() if name not in REMAINING}
     if has_stopped(obj) or is_stalled:
-        return {name: value for name, value in progress.items() if name not in REMAINING}
-    return progress
+        return lasts
+    if is_silent and progress:
+        since = no_report_since(str(progress.get("lastUpdatedTime") or ""))
+        return lasts | {"estimatedRemainingTimeSummary": since}
+    return lasts if shows_silence(progress) else progress
 
 
 def _status(progress: Object, stalled: Object | None) -> Object:

@@ -11,6 +11,8 @@ from trainer.api.trainjob_status import STEP_FIELDS, StepState, TrainerStatus
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.logs.escaping import visible
 from trainer.progress.interest import MetricValue
+from trainer.progress.pace import summarize
+from trainer.progress.silence import shows_silence
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,8 @@ class TrainingProgress:
     """Seconds until the end of the training."""
     remaining: str = ""
     """The remaining time for people, such as `about 45 minutes`; empty when unknown."""
+    silence: str = ""
+    """Such as `no report since 10:30 UTC`, shown in place of the remaining time; empty for a training that reports."""
     step: int | None = None
     total_steps: int | None = None
     epoch: int | None = None
@@ -39,10 +43,12 @@ class TrainingProgress:
             return NOTHING_REPORTED
         fields = status if isinstance(status, dict) else status.to_object()
         percentage, remaining = _integer(fields, "progressPercentage"), fields.get("estimatedRemainingTimeSummary")
+        summary, is_silent = visible(str(remaining or "")), shows_silence(fields)
         return cls(
             percentage=None if percentage is None else min(max(percentage, 0), 100),
             remaining_seconds=_integer(fields, "estimatedRemainingSeconds"),
-            remaining=visible(str(remaining or "")),
+            remaining="" if is_silent else summary,
+            silence=summary if is_silent else "",
             step=_integer(fields, "currentStep"),
             total_steps=_integer(fields, "totalSteps"),
             epoch=_integer(fields, "currentEpoch"),
@@ -50,6 +56,12 @@ class TrainingProgress:
             metrics=(*_metrics(fields, "trainMetrics"), *_metrics(fields, "evalMetrics", is_eval=True)),
             updated=_time(fields.get("lastUpdatedTime")),
         )
+
+    def silence_at(self, now: datetime) -> str:
+        """The silence as it is now, such as `no report for 12 minutes`; empty for a training that reports."""
+        if not self.silence or self.updated is None:
+            return self.silence
+        return f"no report for {summarize(max(int((now - self.updated).total_seconds()), 0))}"
 
     @property
     def steps(self) -> str:

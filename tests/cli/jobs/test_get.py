@@ -298,19 +298,30 @@ async def test_conditions(
 
 
 @pytest.mark.parametrize(
-    ("state", "seconds", "line"),
+    ("state", "seconds", "summary", "eta", "line"),
     [
         pytest.param(
-            "Running", 7500, "updated 2 h 05 min ago: stale, the training has reported nothing since", id="old"
+            "Running",
+            720,
+            "no report since 10:30 UTC",
+            "no report for 12m",
+            "updated 12 min 00 s ago: no report for 12 minutes, much longer than usual",
+            id="silent",
         ),
-        pytest.param("Complete", 7500, "updated 2 h 05 min ago", id="an ended job reports nothing more"),
-        pytest.param("Running", -30, "updated 0 s ago", id="clocks differ"),
+        pytest.param("Running", 720, "2 hours", "2 hours", "updated 12 min 00 s ago", id="usual"),
+        pytest.param("Complete", 720, "no report since 10:30 UTC", "", "updated 12 min 00 s ago", id="ended"),
+        pytest.param("Running", -30, "2 hours", "2 hours", "updated 0 s ago", id="clocks-differ"),
     ],
 )
-async def test_staleness(client: FakeClient, clock: ManualClock, state: str, seconds: int, line: str) -> None:
-    """Old progress of a running training is reported as stale."""
-    job = train_job("demo", state=state, trainerStatus=reported(clock, seconds, progressPercentage=1))
-    assert (await shown(client, clock, job))[4].strip() == line
+async def test_silence(
+    client: FakeClient, clock: ManualClock, state: str, seconds: int, summary: str, eta: str, line: str
+) -> None:
+    """A training that reports nothing for much longer than usual shows that in place of its remaining time."""
+    fields = {"progressPercentage": 1, "estimatedRemainingTimeSummary": summary}
+    lines = await shown(client, clock, train_job("demo", state=state, trainerStatus=reported(clock, seconds, **fields)))
+    assert eta in lines[1]
+    assert ("no report" in lines[1]) is eta.startswith("no report")
+    assert lines[4].strip() == line
 
 
 async def test_metrics_cannot_command_the_terminal(client: FakeClient, clock: ManualClock) -> None:

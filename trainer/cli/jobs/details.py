@@ -18,9 +18,6 @@ from trainer.kube.objects import Object
 from trainer.progress.interest import MetricValue, by_interest
 from trainer.view.row import TrainJobRow
 
-STALE_SECONDS = 600
-"""After this time without news the progress of a running training is marked as stale."""
-
 _LABEL = 13
 _NEWS = {"Created": "False", "Suspended": "True", "Pending": "True", "Restarting": "True", "Stalled": "True"}
 """The status at which a condition of ours matters; others matter when they are True."""
@@ -87,8 +84,8 @@ def _progress(state: JobState, now: datetime) -> Iterator[Text]:
         yield Text(reported)
     if progress.updated is not None:
         text = Text(f"updated {_ago(now, progress.updated)}")
-        if state.is_going_on and (now - progress.updated).total_seconds() >= STALE_SECONDS:
-            text.append(": stale, the training has reported nothing since", style="bold yellow")
+        if state.is_going_on and progress.silence:
+            text.append(f": {progress.silence_at(now)}, much longer than usual", style="bold yellow")
         yield text
     elif state.word == "Running":
         yield Text("none reported yet", style="dim")

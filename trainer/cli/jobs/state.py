@@ -104,7 +104,10 @@ class JobState:
 
     def with_progress(self, progress: TrainingProgress) -> JobState:
         """The state with progress from the log, unless that of the TrainJob is newer."""
-        return replace(self, progress=progress) if progress.is_newer_than(self.progress) else self
+        if not progress.is_newer_than(self.progress):
+            return self
+        is_silent = self.progress.silence and progress.updated == self.progress.updated
+        return self if is_silent else replace(self, progress=progress)
 
     def with_steps(self, logged: Iterable[StepProgress]) -> JobState:
         """The state with steps from their logs and pods, which are ahead of the status unless that knows their end."""
@@ -120,6 +123,8 @@ class JobState:
             parts.append(f"{progress.percentage} %")
         if progress.remaining and self.is_going_on:
             parts.append(f"ETA {progress.remaining}")
+        if progress.silence and self.is_going_on:
+            parts.append(progress.silence)
         return "  ".join(parts)
 
     @property

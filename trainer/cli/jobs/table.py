@@ -74,7 +74,7 @@ class JobTable:
             "NAME": Text(row.name),
             "STATE": Text(printable(state.word), style=STATE_STYLES.get(state.word, "default")),
             "PROGRESS": self._progress(progress.percentage),
-            "ETA": Text(short_remaining(progress) if state.is_going_on else ""),
+            "ETA": _eta(progress, now) if state.is_going_on else Text(),
             "STEP": Text(step.name if step is not None else progress.steps or ("" if self.is_wide else epochs)),
             "EPOCH": Text(progress.epochs),
             _METRICS: Text(),
@@ -107,6 +107,13 @@ class JobTable:
             if title != titles[-1]:
                 line.append(" " * (self._widths[title] - row[title].cell_len + _GAP))
         return line
+
+
+def _eta(progress: TrainingProgress, now: datetime) -> Text:
+    """The remaining time, else for how long a training that reports usually has not done so."""
+    if progress.silence and progress.updated is not None:
+        return Text(f"no report for {short_duration((now - progress.updated).total_seconds())}", style="bold yellow")
+    return Text(short_remaining(progress))
 
 
 def age(created: str | None, now: datetime) -> str:

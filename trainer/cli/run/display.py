@@ -107,7 +107,8 @@ class JobDisplay:
             line = Text().append(f"{self._label(job)}  ", style="bold")
             line.append(state.word, style=STATE_STYLES.get(state.word, "default"))
             line.append(f"  {state.step.name}" if state.step is not None else "")
-            eta = f"  ETA {progress.remaining}" if progress.remaining and state.is_going_on else ""
+            eta = f"ETA {progress.remaining}" if progress.remaining else progress.silence
+            eta = f"  {eta}" if eta and state.is_going_on else ""
             end = f"{progress.percentage:4} %{eta}  {elapsed}"
             width = _bar_width(room - line.cell_len - cell_len(end) - 2, cell_len(metrics[0]) + 2 if metrics else 0)
             if width:

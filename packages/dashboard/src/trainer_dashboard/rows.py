@@ -20,7 +20,7 @@ def row_of(row: TrainJobRow) -> Object:
         "message": row.message[:_LONGEST_TEXT],
         "progress": row.progress.percentage,
         "remaining": None if row.has_ended else row.progress.remaining_seconds,
-        "remainingText": "" if row.has_ended else row.progress.remaining,
+        "remainingText": "" if row.has_ended else row.progress.remaining or row.progress.silence,
         "runtime": row.runtime,
         "runtimeKind": row.runtime_kind,
         "nodes": row.nodes,

@@ -68,7 +68,8 @@ export function Progress({ of }: { of: Row }) {
 }
 
 export function Remaining({ of }: { of: Row }) {
-  if (of.remaining === null || of.isSuspended) return null;
+  if (of.isSuspended) return null;
+  if (of.remaining === null) return of.remainingText ? <span>{of.remainingText}</span> : null;
   return <span title={of.remainingText}>{duration(of.remaining)}</span>;
 }
 

@@ -102,7 +102,7 @@ function JobFacts({ job }: { job: Job }) {
   const end = job.ended ? Date.parse(job.ended) : now;
   const facts: Fact[] = [
     ["Progress", job.progress === null ? "" : <Progress of={job} />],
-    ["Time left", job.remaining === null || job.isSuspended ? "" : job.remainingText || duration(job.remaining)],
+    ["Time left", job.isSuspended ? "" : job.remainingText || (job.remaining === null ? "" : duration(job.remaining))],
     ["Step", fraction(status?.currentStep, status?.totalSteps)],
     ["Epoch", fraction(status?.currentEpoch, status?.totalEpochs)],
     ["Last report", status?.lastUpdatedTime && !job.ended ? `${age(status.lastUpdatedTime, now)} ago` : ""],
