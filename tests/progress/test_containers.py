@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from trainer.api.jobset_pods import node_name
 from trainer.kube.objects import Object
 from trainer.progress.containers import (
     ResultSource,
-    node_name,
     result_source_of,
     started_containers,
 )
