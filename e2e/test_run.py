@@ -37,19 +37,16 @@ def test_complete(cluster: Cluster, tmp_path: Path) -> None:
 
 
 def test_interrupt(cluster: Cluster, tmp_path: Path) -> None:
-    """Ctrl-C ends the following with exit code 130 and leaves the job running."""
-    run = Process(
-        [
-            str(BIN / "trainer"), "run", "-f", write(tmp_path, train_job("demo", SLEEP)),
-            "--kubeconfig", str(cluster.kubeconfig), "-n", cluster.namespace,
-        ],
-        tmp_path / "run.log",
-    )  # fmt: skip
-    run.start(ready="node-0 | started")
+    """Ctrl-C ends the following with exit code 130 and leaves the job running, which can be attached to."""
+    file = write(tmp_path, train_job("demo", SLEEP))
+    for arguments in (["run", "-f", file], ["attach", "demo"]):
+        options = ["--kubeconfig", str(cluster.kubeconfig), "-n", cluster.namespace]
+        command = Process([str(BIN / "trainer"), *arguments, *options], tmp_path / f"{arguments[0]}.log")
+        command.start(ready="node-0 | started")
 
-    run.send(signal.SIGINT)
+        command.send(signal.SIGINT)
 
-    assert run.wait() == 130
-    assert "interrupted: the cluster continues to run demo" in run.output()
-    assert "Traceback" not in run.output()
-    cluster.wait_for_state("demo", "Running")
+        assert command.wait() == 130
+        assert "detached: the cluster continues to run demo" in command.output()
+        assert "Traceback" not in command.output()
+        cluster.wait_for_state("demo", "Running")

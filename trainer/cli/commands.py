@@ -43,6 +43,8 @@ COMMANDS = {
     "top": Listed(Panel.LOOK, "trainer.cli.jobs.top",
         "Show the TrainJobs of all namespaces, or of one, on the whole screen until interrupted: those that train "
         "first."),
+    "attach": Listed(Panel.LOOK, "trainer.cli.run.attach",
+        "Follow a TrainJob that exists, as `trainer run` does: logs, state, warnings, and how it ends."),
     "explain": Listed(Panel.LOOK, "trainer.cli.explain.explain",
         "Say why a TrainJob does not run: the first cause on top, with the remedy and the command that shows more."),
     "logs": Listed(Panel.LOOK, "trainer.cli.logs.logs",

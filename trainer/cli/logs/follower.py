@@ -29,7 +29,8 @@ Choose: TypeAlias = Callable[[Sequence[Object]], Awaitable[Iterable[StartedConta
 
 _LAST_LOGS_SECONDS = 10.0
 """How long after the end of a job to wait for the next line of its logs."""
-_WHOLE = ContainerLogOptions()
+WHOLE = ContainerLogOptions()
+"""Reads a log from its beginning."""
 
 
 class LogConsumer:
@@ -50,7 +51,7 @@ class LogConsumer:
 
 
 def log_of(
-    container: StartedContainer, client: Client, clock: Clock, options: ContainerLogOptions = _WHOLE
+    container: StartedContainer, client: Client, clock: Clock, options: ContainerLogOptions = WHOLE
 ) -> ContainerLog:
     """The log of a container."""
     return ContainerLog(client, container.namespace, container.pod, container.container, clock=clock, options=options)
@@ -77,7 +78,7 @@ class JobLogs:
     clock: Clock
     consumer: LogConsumer
     choose: Choose = all_containers
-    options: Callable[[StartedContainer], ContainerLogOptions] = lambda _: _WHOLE
+    options: Callable[[StartedContainer], ContainerLogOptions] = lambda _: WHOLE
     """How the logs are read. Default: from their beginning."""
     _ended: anyio.Event = field(default_factory=anyio.Event, init=False)
     _was_deleted: bool = field(default=False, init=False)

@@ -29,10 +29,11 @@ _STEP = 10
 class JobDisplay:
     """Prints what happens to TrainJobs; a context manager that owns the bottom of a terminal while it is open."""
 
-    def __init__(self, console: Console, jobs: Sequence[ObjectKey], clock: Clock) -> None:
+    def __init__(self, console: Console, jobs: Sequence[ObjectKey], clock: Clock, *, elapsed: float = 0) -> None:
         self._console = console
         self._clock = clock
-        self._started = clock.monotonic()
+        # Of a training that is attached to, so many seconds have passed already.
+        self._started = clock.monotonic() - elapsed
         self._states = {job: JobState() for job in jobs}
         self._printed: dict[ObjectKey, JobState] = {}
         self._one_namespace = len({job.namespace for job in jobs}) == 1

@@ -12,13 +12,14 @@ from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.jobs.receiver import Receiver, report_errors, watch_for
 from trainer.cli.jobs.state import JobState
-from trainer.cli.logs.follower import JobLogs, LogConsumer, all_containers
+from trainer.cli.logs.follower import WHOLE, JobLogs, LogConsumer, all_containers
 from trainer.cli.run.display import JobDisplay
 from trainer.cli.run.logged_progress import LoggedProgress
 from trainer.framework.deploying.deployer import FIELD_MANAGER
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock
 from trainer.kube.objects import Object, ObjectKey, controller_of, key_of, metadata_of, name_of, uid_of
+from trainer.kube.podlogs.container_log import ContainerLogOptions
 from trainer.kube.resource import EVENTS, JOBS
 from trainer.kube.selection import Selection
 from trainer.progress.containers import ResultSource, StartedContainer, result_source_of
@@ -91,13 +92,17 @@ class JobOutcome:
 
 
 async def follow_jobs(
-    client: Client, jobs: Sequence[Object], display: JobDisplay, clock: Clock
+    client: Client,
+    jobs: Sequence[Object],
+    display: JobDisplay,
+    clock: Clock,
+    options: ContainerLogOptions = WHOLE,
 ) -> Mapping[ObjectKey, JobOutcome]:
-    """Follow jobs, as the server returned them at their submission, until all have ended."""
+    """Follow jobs, as the server returned them, until all have ended; the options say where their logs begin."""
     outcomes: dict[ObjectKey, JobOutcome] = {}
 
     async def follow(job: Object) -> None:
-        follower = _JobFollower(client, job, display, clock)
+        follower = _JobFollower(client, job, display, clock, options)
         outcomes[follower.key] = await follower.run()
 
     async with anyio.create_task_group() as background:
@@ -112,14 +117,16 @@ async def follow_jobs(
 class _JobFollower(LogConsumer):
     """Follows one job: its logs, its state and its warning events go to the display."""
 
-    def __init__(self, client: Client, job: Object, display: JobDisplay, clock: Clock) -> None:
+    def __init__(
+        self, client: Client, job: Object, display: JobDisplay, clock: Clock, options: ContainerLogOptions
+    ) -> None:
         self._client = client
         self._display = display
         self._clock = clock
         self.key = key_of(job)
         self._state = JobState()
         self._warnings = JobWarnings(job, self.warn)
-        self._logs = JobLogs(client, job, clock, self, choose=self._choose)
+        self._logs = JobLogs(client, job, clock, self, choose=self._choose, options=lambda _: options)
         self._progress = LoggedProgress(client, job)
         self._result_sources: dict[str, ResultSource] = {}
         self._result = ""

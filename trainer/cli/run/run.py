@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import fields
+from typing import TypeAlias
 
 import typer
 
@@ -11,6 +12,7 @@ from trainer.cli.console import note, output, say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.documents import check_version, read_documents
 from trainer.cli.errors import BadInputError, ExitCode
+from trainer.cli.logs.follower import WHOLE
 from trainer.cli.options import Context, Kubeconfig, Namespace, cluster_options
 from trainer.cli.run.display import JobDisplay
 from trainer.cli.run.follow import JobOutcome, follow_jobs
@@ -41,15 +43,22 @@ from trainer.cli.run.script import prepare_script
 from trainer.cli.run.submission import submit, submit_script
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock, SystemClock, move_on_after
-from trainer.kube.objects import Object, ObjectKey, key_of, name_of
+from trainer.kube.objects import Object, ObjectKey, key_of, name_of, namespace_of
+from trainer.kube.podlogs.container_log import ContainerLogOptions
 from trainer.kube.rest.connection import ConnectionOptions
 from trainer.kubernetes_yaml import dump, join
 
 
-async def follow_on_screen(client: Client, jobs: list[Object], clock: Clock) -> Mapping[ObjectKey, JobOutcome]:
-    """Follow the jobs to their end on standard output."""
-    with JobDisplay(output(), [key_of(job) for job in jobs], clock) as display:
-        return await follow_jobs(client, jobs, display, clock)
+async def follow_on_screen(
+    client: Client, jobs: list[Object], clock: Clock, *, elapsed: float = 0, options: ContainerLogOptions = WHOLE
+) -> Mapping[ObjectKey, JobOutcome]:
+    """Follow the jobs, which began so many seconds ago, to their end on standard output."""
+    with JobDisplay(output(), [key_of(job) for job in jobs], clock, elapsed=elapsed) as display:
+        return await follow_jobs(client, jobs, display, clock, options)
+
+
+Follower: TypeAlias = Callable[[Client, list[Object], Clock], Awaitable[Mapping[ObjectKey, JobOutcome]]]
+"""Shows TrainJobs until they have ended."""
 
 
 def exit_code(outcomes: Mapping[ObjectKey, JobOutcome]) -> ExitCode:
@@ -119,7 +128,7 @@ def run(
     is_followed = follow and not (suspend or dry_run or print_as)
     connection = current_cluster(kubeconfig, context)
     target = cluster_options(kubeconfig, context)
-    raise typer.Exit(_run(connection, send, timeout, target, is_followed=is_followed))
+    raise typer.Exit(submit_and_follow(connection, send, follow_on_screen if is_followed else None, timeout, target))
 
 
 _OPTION_NAMES = {"resources": "resource", "processes": "procs"}
@@ -169,32 +178,41 @@ def _sender_of_script(
     return send
 
 
-def _run(
+def submit_and_follow(
     connection: ConnectionOptions,
     send: Callable[[ConnectedCluster], Awaitable[list[Object]]],
+    follow: Follower | None,
     timeout: float | None,
     target: str,
-    *,
-    is_followed: bool,
 ) -> int:
+    """Follow what `send` has submitted or found, until it has ended, the time is up or the user detaches.
+
+    Args:
+        connection: the cluster.
+        send: returns the TrainJobs.
+        follow: shows them; None where they are not followed.
+        timeout: in seconds; None for none.
+        target: the options that lead to the cluster, for the commands that are suggested.
+    """
     submitted: list[Object] = []
 
-    async def submit_and_follow(cluster: ConnectedCluster) -> int:
+    async def run(cluster: ConnectedCluster) -> int:
         clock = SystemClock()
         submitted.extend(await send(cluster))
-        if not is_followed:
+        if follow is None:
             return ExitCode.OK
         outcomes: Mapping[ObjectKey, JobOutcome] = {}
         async with move_on_after(clock, timeout) as scope:
-            outcomes = await follow_on_screen(cluster.client, submitted, clock)
+            outcomes = await follow(cluster.client, submitted, clock)
         for key, outcome in outcomes.items():
             if outcome.state is not None and not outcome.is_complete:
                 note(f"trainer explain {key.name} -n {key.namespace}{target} says what to do")
         return ExitCode.TIMEOUT if scope.cancelled_caught else exit_code(outcomes)
 
-    code = run_on(connection, submit_and_follow)
+    code = run_on(connection, run)
     if submitted and code >= ExitCode.TIMEOUT:
         names = ", ".join(map(name_of, submitted))
-        reason = f"not finished after {timeout:g} s" if code == ExitCode.TIMEOUT else "interrupted"
-        say(f"{reason}: the cluster continues to run {names} (see: trainer get)")
+        reason = f"not finished after {timeout:g} s" if code == ExitCode.TIMEOUT else "detached"
+        again = f"{names if len(submitted) == 1 else 'NAME'} -n {namespace_of(submitted[0])}{target}"
+        say(f"{reason}: the cluster continues to run {names} (trainer attach {again} follows it again)")
     return code
