@@ -277,7 +277,8 @@ def test_processes_that_are_killed(cluster: Cluster) -> None:
     wait_for_start(cluster, 2, after=before)
     assert len({pod["metadata"]["uid"] for pod in cluster.list("pod")} - pods) == 1
 
-    scale(cluster, 3)
+    scaled = cluster.trainer("scale", "demo", "3")
+    assert scaled.stdout == "trainjob.trainer.kubeflow.org/demo scaled to 3 nodes\n", scaled.stderr
     cluster.complete("demo", TIMEOUT)
     (jobset,) = cluster.list("jobset")
     assert jobset["status"].get("restarts", 0) == 0
