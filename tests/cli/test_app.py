@@ -63,6 +63,23 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "run", "name a script to train with (trainer run train.py), or a file with TrainJobs", id="missing option"
         ),
         pytest.param("run -f job.yaml --colour", "No such option", id="unknown option"),
+        pytest.param(
+            "run train.py --ndoes 2",
+            "No such option: --ndoes: did you mean --nodes? Options of the script follow after --: trainer run",
+            id="mistyped option",
+        ),
+        pytest.param("run x.py --epochs 2", "No such option: --epochs; options of the script", id="not alike"),
+        pytest.param("get --namespcae x", "No such option: --namespcae: did you mean --namespace?\n", id="of get"),
+        pytest.param(
+            "run -f jbo.yaml",
+            "cannot read jbo.yaml: No such file or directory: did you mean job.yaml?",
+            id="mistyped file",
+        ),
+        pytest.param(
+            "get --kubeconfig unreachabel",
+            "there is no file unreachabel: did you mean unreachable?",
+            id="of a kubeconfig",
+        ),
         pytest.param("run -f job.yaml --timeout soon", "'--timeout'", id="timeout is no number"),
         pytest.param("run -f typo.yaml", "spec.traner: Unknown field: did you mean trainer?", id="unknown field"),
         pytest.param("run -f job.yaml", "no kubeconfig", id="no cluster"),

@@ -12,6 +12,7 @@ from typing import Literal
 from trainer.cli.console import note
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
 from trainer.cli.processes.background import BackgroundProcess, StateDirectory
+from trainer.cli.similar import did_you_mean_file
 from trainer.kube.client import Client
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
@@ -27,7 +28,7 @@ def current_cluster(kubeconfig: Path | None, context: str | None, *, pod_first: 
     """
     if kubeconfig is not None:
         if not kubeconfig.is_file():
-            raise BadInputError(f"--kubeconfig: there is no file {kubeconfig}")
+            raise BadInputError(f"--kubeconfig: there is no file {kubeconfig}{did_you_mean_file(kubeconfig)}")
         return ConnectionOptions(kubeconfig=kubeconfig, context=context)
     is_decided = os.environ.get("KUBECONFIG") or (pod_first and os.environ.get("KUBERNETES_SERVICE_HOST"))
     if not is_decided:

@@ -20,6 +20,7 @@ from trainer.api.trainingruntime import (
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError
+from trainer.cli.similar import did_you_mean_file
 from trainer.kube.field_errors import FieldError, required
 from trainer.kube.objects import Object, metadata_of, name_of, namespace_of
 from trainer.kube.resource import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, SECRETS, SERVICE_ACCOUNTS, Resource
@@ -209,7 +210,8 @@ def _read(source: str) -> str:
     except UnicodeDecodeError as error:
         raise BadInputError(f"{source} is not UTF-8 text: {error.reason} at byte {error.start}") from None
     except OSError as error:
-        raise BadInputError(f"cannot read {source}: {error.strerror}") from None
+        meant = did_you_mean_file(Path(source)) if isinstance(error, FileNotFoundError) else ""
+        raise BadInputError(f"cannot read {source}: {error.strerror}{meant}") from None
 
 
 def _items(content: object, place: str) -> Iterator[tuple[object, str]]:

@@ -10,6 +10,7 @@ import typer
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.cli.console import complain
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
+from trainer.cli.similar import did_you_mean
 from trainer.kube.errors import ConfigurationError, KubeError, TransportError
 
 
@@ -38,7 +39,8 @@ def _describe(error: Exception) -> CommandError | None:
             return described[0] if all(described) else None
         case typer.TyperException():
             # The parser names the exception of a wrong choice.
-            return BadInputError(error.format_message().replace(": Value error, ", ": ", 1) + _of_the_script(error))
+            message = _meant(error).replace(": Value error, ", ": ", 1)
+            return BadInputError(message + _of_the_script(error, message))
         case ConfigurationError() | InvalidObjectError():
             return BadInputError(str(error))
         case TransportError():
@@ -51,9 +53,20 @@ def _describe(error: Exception) -> CommandError | None:
             return None
 
 
-def _of_the_script(error: typer.TyperException) -> str:
+def _meant(error: typer.TyperException) -> str:
+    """The message of the parser, with the option that was most likely meant in place of all that look alike."""
+    option = getattr(error, "option_name", None)
+    if not isinstance(option, str):
+        return error.format_message()
+    possible = [each.lstrip("-") for each in getattr(error, "possibilities", None) or ()]
+    # All begin with dashes, which is no likeness.
+    return error.message + did_you_mean(option.lstrip("-"), possible).replace("mean ", "mean --")
+
+
+def _of_the_script(error: typer.TyperException, message: str) -> str:
     """Where an option belongs that `trainer run` does not have: most likely it is the script's."""
     option, context = getattr(error, "option_name", None), getattr(error, "ctx", None)
     if not isinstance(option, str) or context is None or context.info_name != "run":
         return ""
-    return f"; options of the script follow after --: trainer run SCRIPT -- {option}"
+    joint = " Options" if message.endswith("?") else "; options"
+    return f"{joint} of the script follow after --: trainer run SCRIPT -- {option}"

@@ -55,6 +55,12 @@ def test_changes(served: FakeClient, arguments: str, lines: list[str], left: dic
             id="no such job",
         ),
         pytest.param(
+            "suspend enedd",
+            "there is no TrainJob enedd in namespace default: did you mean ended? There are: a, ended",
+            {"a": False, "ended": False},
+            id="mistyped",
+        ),
+        pytest.param(
             "suspend ended a",
             "TrainJob ended cannot be suspended: it has ended, and is Complete",
             {"a": True, "ended": False},

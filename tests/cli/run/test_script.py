@@ -92,7 +92,9 @@ def test_suspend() -> None:
         pytest.param(
             "train.py --epochs 3", "follow after --: trainer run SCRIPT -- --epochs", id="option of the script"
         ),
-        pytest.param("missing.py", "there is no script missing.py", id="no script"),
+        pytest.param("missing.py", "there is no script missing.py\n", id="no script"),
+        pytest.param("binray.py", "there is no script binray.py: did you mean binary.py?\n", id="mistyped script"),
+        pytest.param("./data/../bnary.py", "did you mean data/../binary.py?\n", id="mistyped path"),
         pytest.param(".", ". is a folder: name the script in it", id="a folder"),
         pytest.param("job.yaml", "trainer run -f job.yaml submits the TrainJobs in it", id="a file of TrainJobs"),
         pytest.param("README", "must end in .py", id="no Python"),

@@ -10,6 +10,7 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNT
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.completion import train_job_names
 from trainer.cli.errors import CommandError, GoneError
+from trainer.cli.similar import did_you_mean
 from trainer.kube.client import Client
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.field_errors import listed
@@ -35,8 +36,9 @@ async def find_train_job(client: Client, name: str, namespace: str, resource: Re
         names = [name_of(job) for job in await list_train_jobs(client, Selection(namespace))]
     except ForbiddenError:
         raise GoneError(missing) from None
-    others = f"there are: {listed(names)}" if names else "there are none in it (see: trainer get -A)"
-    raise GoneError(f"{missing}: {others}")
+    meant = did_you_mean(name, names)
+    there = f"{meant} There" if meant else ": there"
+    raise GoneError(f"{missing}{there} are{f': {listed(names)}' if names else ' none in it (see: trainer get -A)'}")
 
 
 async def list_train_jobs(client: Client, selection: Selection, resource: Resource = TRAIN_JOBS) -> list[Object]:

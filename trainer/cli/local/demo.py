@@ -19,6 +19,7 @@ from trainer.cli.operate.manager import READY
 from trainer.cli.processes.child import child_process
 from trainer.cli.run.run import exit_code, follow_on_screen
 from trainer.cli.run.submission import submit
+from trainer.cli.similar import did_you_mean_file
 from trainer.kube.clock import SystemClock
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
@@ -55,7 +56,7 @@ def _example_file(path: Path | None) -> Path:
         return file
     file = path / "trainjob.yaml" if path.is_dir() else path
     if not file.is_file():
-        raise BadInputError(f"there is no file {file}")
+        raise BadInputError(f"there is no file {file}{did_you_mean_file(file)}")
     return file
 
 

@@ -34,6 +34,7 @@ from trainer.cli.run.requirements import (
 )
 from trainer.cli.run.script_job import Code, as_served, job_name, train_job
 from trainer.cli.run.variables import check_text, environment
+from trainer.cli.similar import did_you_mean_file
 from trainer.kube.resource import CONFIG_MAPS
 
 _REPORT = "report.py"
@@ -195,7 +196,7 @@ def _check_script(script: Path) -> None:
     if script.suffix in {".yaml", ".yml", ".json"}:
         raise BadInputError(f"{script} is no Python script: trainer run -f {script} submits the TrainJobs in it")
     if not script.is_file():
-        raise BadInputError(f"there is no script {script}")
+        raise BadInputError(f"there is no script {script}{did_you_mean_file(script)}")
     if script.suffix != ".py":
         raise BadInputError(f"{script} is no Python script: its name must end in .py")
 
