@@ -10,6 +10,7 @@
 # make e2e KUBECONFIG=FILE       all end-to-end tests on the cluster of this file: see e2e/README.md
 # make check                     lint, types, layers          make bench   numbers, next to kopf and kubernetes_asyncio
 # make bench-converge KUBECONFIG=FILE    the manager on that cluster, next to a bare process: see benchmarks/README.md
+# make docs                      the documentation as a site, build/site/index.html, with all links checked
 # make dashboard-bundle          the web page of `trainer dashboard`, into the package
 # make audit                     known vulnerabilities of what we install        make image   the image of the manager
 PYTHON ?= python3
@@ -36,7 +37,7 @@ space := $() $()
 # Images of Python set it, and then every process of the tests compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo dashboard example-exists test e2e lanes $(LANES:%=lane-%) nightly bench-smoke image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-history bench-devcluster bench-progress check dashboard-bundle dashboard-check e2e-dashboard audit image format clean
+.PHONY: help demo dashboard example-exists test e2e lanes $(LANES:%=lane-%) nightly bench-smoke image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-history bench-devcluster bench-progress check docs dashboard-bundle dashboard-check e2e-dashboard audit image format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -158,6 +159,9 @@ check: $(VENV)/.dev
 	$(BIN)/lint-imports --no-logo --no-cache
 	@set -e; for package in $(PACKAGES); do $(BIN)/lint-imports --no-logo --no-cache --config $$package/pyproject.toml; done
 
+docs: $(VENV)/.docs
+	$(BIN)/python -m hack.site
+
 dashboard-bundle: $(WEB)/node_modules/.package-lock.json
 	cd $(WEB) && npm run --silent build
 
@@ -243,6 +247,10 @@ $(VENV)/.audit: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.demo-fine-tune: | $(VENV)/.s3-server
+
+$(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) --editable '.[docs]'
+	@touch $@
 
 $(VENV)/.dashboard-tests: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) --editable '.[dashboard-tests]'
