@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
+LONGEST_CELL = 200
+"""Characters; what is longer is read below the table, where lines have the whole width."""
+
+_CONTINUED = " ..."
 _NO_MARKUP = str.maketrans({"|": "\\|", "<": "&lt;", ">": "&gt;", "*": "\\*"})
 
 
@@ -14,9 +19,31 @@ def page(title: str, *blocks: str) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are Markdown already; empty without rows."""
-    lines = [f"| {' | '.join(row)} |".replace("|  |", "| |").replace("|  |", "| |") for row in rows]
-    return "\n".join([f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}", *lines]) if lines else ""
+    """A table of cells that are Markdown already; empty without rows.
+
+    A cell that is too long ends after a sentence, and goes on in a list below the table.
+    """
+    lines, rests = [], []
+    for row in rows:
+        parts = [_split(each) for each in row]
+        lines.append(f"| {' | '.join(first for first, _ in parts)} |".replace("|  |", "| |").replace("|  |", "| |"))
+        long = [(column, rest) for column, (_, rest) in zip(columns, parts, strict=True) if rest]
+        for column, rest in long:
+            rests.append(f"* {row[0]}{f', {column}' if len(long) > 1 else ''}: {rest}")
+    if not lines:
+        return ""
+    head = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+    return "\n".join([*head, *lines, *(["", *rests] if rests else [])])
+
+
+def _split(text: str) -> tuple[str, str]:
+    """What a cell shows, and what is left for below: whole sentences, or all of one that is too long."""
+    if len(text) <= LONGEST_CELL:
+        return text, ""
+    ends = [
+        found.start() for found in re.finditer(r"(?<=[.;]) ", text) if found.start() <= LONGEST_CELL - len(_CONTINUED)
+    ]
+    return (text[: ends[-1]] + _CONTINUED, text[ends[-1] + 1 :]) if ends else ("see below", text)
 
 
 def prose(text: str) -> str:

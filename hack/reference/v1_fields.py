@@ -98,8 +98,8 @@ def v1_fields() -> str:
     return page(
         "Fields of the v1 jobs",
         "What `trainer convert`, and a manager that serves PyTorchJobs and JAXJobs, makes of each field. **Mapped**: "
-        "where the TrainJob or its runtime says it. **Named**: it is lost, and the conversion, or the warning at "
-        "submission, says this. Fields that are not here are refused, with the field. Found by converting a job with "
+        "where the TrainJob or its runtime says it. **Lost**: the conversion, or the warning at "
+        "submission, says so. Fields that are not here are refused, with the field. Found by converting a job with "
         "and without the field, so what a value changes may depend on the rest of the job: "
         "[migrate-from-v1.md](../migrate-from-v1.md).",
         "Of a served job the manager itself observes `cleanPodPolicy`, `ttlSecondsAfterFinished`, `suspend` and "
@@ -167,7 +167,7 @@ def _cell(kind: JobKind, before: Object, after: Object, path: str, version: Vers
         # What it belongs to is named as a whole.
         lost = [each.message for each in now.findings if f"spec.{path}".startswith(f"{each.field}.")]
     parts = [f"**Mapped**: {'; '.join(found[:_MOST])}{' and others' if len(found) > _MOST else ''}"] if found else []
-    parts += [f"**Named**: {prose('; '.join(dict.fromkeys(lost)))}"] if lost else []
+    parts += [f"**Lost**: {prose('; '.join(dict.fromkeys(lost)))}"] if lost else []
     if not parts:
         raise ValueError(f"{kind.resource.kind} {path} is ignored")
     return ". ".join(parts)

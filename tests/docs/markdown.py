@@ -58,6 +58,12 @@ def links(page: Path) -> list[str]:
     return [target for target in _LINK.findall(_BLOCK.sub("", page.read_text())) if "://" not in target]
 
 
+def cells(page: Path) -> list[str]:
+    """The cells of all tables."""
+    rows = re.findall(r"^ *\|(.*)\| *$", _BLOCK.sub("", page.read_text()), re.MULTILINE)
+    return [cell.strip() for row in rows for cell in re.split(r"(?<!\\)\|", row)]
+
+
 def commands(page: Path) -> list[list[str]]:
     """Programs with their arguments, from blocks of sessions and from code in sentences."""
     return [command for line in _lines(page) for command in _split(line)]

@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 
 from hack.reference.command_line import commands as subcommands
 from hack.reference.command_line import option_names
-from tests.docs.markdown import DOCS, ROOT, anchors, blocks, commands, links, name_of, pages
+from hack.reference.markdown import LONGEST_CELL
+from tests.docs.markdown import DOCS, ROOT, anchors, blocks, cells, commands, links, name_of, pages
 from trainer.cli.app import app
 from trainer.configuration.configuration import Configuration, load_configuration
 
@@ -37,6 +38,12 @@ def test_links(page: Path) -> None:
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), link
         assert not fragment or fragment in anchors(target), link
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))], ids=name_of)
+def test_tables_can_be_read_at_a_glance(page: Path) -> None:
+    """No cell is a paragraph: what is longer is text below the table."""
+    assert [each for each in cells(page) if len(each) > LONGEST_CELL] == []
 
 
 @each_page
