@@ -109,8 +109,13 @@ def _listed(name: str) -> Command:
 def _load(name: str) -> Command:
     if name not in COMMANDS:
         return _load_installed(_installed()[name])
+    found = getattr(import_module(COMMANDS[name].source), name.replace("-", "_"))
+    if isinstance(found, typer.Typer):
+        group = typer.main.get_command(found)
+        group.name = name
+        return group
     single = typer.Typer(add_completion=False)
-    single.command(name)(getattr(import_module(COMMANDS[name].source), name.replace("-", "_")))
+    single.command(name)(found)
     return typer.main.get_command(single)
 
 
