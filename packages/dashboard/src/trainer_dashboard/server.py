@@ -57,7 +57,9 @@ class DashboardOptions:
     home: str = "default"
     """The namespace of the user's context."""
     cluster: str = ""
-    """What the page calls the cluster, such as its address."""
+    """The address of the cluster."""
+    name: str = ""
+    """What its users call the cluster, such as a context. Default: its address."""
     port: int = 0
     """Default: a free one."""
     host: str = HOST
@@ -241,6 +243,7 @@ class Dashboard:
                 return data(
                     {
                         "cluster": self._options.cluster,
+                        "name": self._options.name,
                         "namespace": views.namespace,
                         "user": viewer.name,
                         "login": self._authenticator.login,

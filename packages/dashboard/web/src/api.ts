@@ -1,5 +1,6 @@
 // Requests to the server of this page. The token comes in the fragment of the address, or is typed; it is kept for the tab.
 
+import { dropped, heard as streamHeard, lost } from "./connection";
 import { EventParser, type ServerEvent } from "./sse";
 
 export class ApiError extends Error {
@@ -156,9 +157,11 @@ export function follow(path: string, handlers: StreamHandlers): () => void {
   let attempt = 0;
   let controller: AbortController | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
+  const line = {};
 
   async function open(): Promise<void> {
     const own = (controller = new AbortController());
+    lost(line);
     let watchdog: ReturnType<typeof setTimeout> | undefined;
     const heard = () => {
       clearTimeout(watchdog);
@@ -170,10 +173,12 @@ export function follow(path: string, handlers: StreamHandlers): () => void {
       const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
       const parser = new EventParser();
       handlers.state("");
+      streamHeard(line);
       for (;;) {
         const { done, value } = await reader.read();
         if (done) break;
         heard();
+        if (own === controller) streamHeard(line);
         attempt = 0;
         for (const event of parser.take(value)) {
           if (own !== controller || isClosed) return;
@@ -184,6 +189,7 @@ export function follow(path: string, handlers: StreamHandlers): () => void {
     } catch (error) {
       if (own !== controller) return;
       if (error instanceof ApiError && error.status >= 400 && error.status < 500) {
+        dropped(line);
         handlers.state(error.message);
         return;
       }
@@ -196,6 +202,7 @@ export function follow(path: string, handlers: StreamHandlers): () => void {
   function retry(problem: string): void {
     if (handlers.isOver?.()) close();
     if (isClosed || document.hidden) return;
+    lost(line);
     handlers.state(problem);
     timer = setTimeout(() => void open(), Math.min(PAUSE * 2 ** attempt++, LONGEST_PAUSE));
   }
@@ -204,6 +211,7 @@ export function follow(path: string, handlers: StreamHandlers): () => void {
     clearTimeout(timer);
     const own = controller;
     controller = undefined;
+    dropped(line);
     own?.abort();
   }
 

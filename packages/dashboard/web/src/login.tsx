@@ -5,7 +5,10 @@ import { ApiError, isFromAddress, logIn, logOut, request, signIn, whenSignedOut 
 import { Problem } from "./parts";
 
 export interface Cluster {
+  /** Its address, or the name that its server was given; "" where there is none. */
   cluster: string;
+  /** What its users call it, such as a context; "" where that is not known. */
+  name: string;
   namespace: string;
   /** Who looks; "" for a page that only one user can open. */
   user: string;
@@ -15,7 +18,7 @@ export interface Cluster {
   hasHistory: boolean;
 }
 
-interface Session {
+export interface Session {
   cluster: Cluster | null;
   /** Why nothing is shown. */
   problem: string;

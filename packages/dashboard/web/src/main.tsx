@@ -1,7 +1,7 @@
 // The dashboard.
 
 import { render } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ClusterPage } from "./cluster/page";
 import { ComparePage } from "./compare/page";
 import { HistoryPage } from "./history/list";
@@ -9,45 +9,39 @@ import { PastPage } from "./history/page";
 import { HasHistory } from "./history/store";
 import { JobPage } from "./job/page";
 import { List } from "./list/list";
-import { LogIn, Who, useSession } from "./login";
+import { LogIn, useSession } from "./login";
 import { Problem } from "./parts";
-import { type Route, href, jobPath, onLink, parse, pastId, pastPath, runtimePath, useLocation } from "./route";
+import { type Route, jobPath, parse, pastId, pastPath, runtimePath, useLocation } from "./route";
 import { RuntimeList } from "./runtimes/list";
 import { RuntimePage } from "./runtimes/page";
+import { Header } from "./shell/header";
+import { Palette } from "./shell/palette";
+import { Toasts } from "./shell/toasts";
 import { NewPage } from "./submit/page";
+import { startTheme } from "./theme";
+import "./theme.css";
 import "./style.css";
+import "./shell/shell.css";
 
 function App() {
   const { path, query } = useLocation();
+  const [isSearching, setSearching] = useState(false);
   const session = useSession();
   const { cluster, problem } = session;
   const route = parse(path);
   useHeadingFocus(pageOf(route));
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+      event.preventDefault();
+      setSearching((isOpen) => !isOpen);
+    };
+    window.addEventListener("keydown", listen);
+    return () => window.removeEventListener("keydown", listen);
+  }, []);
   return (
     <>
-      <header class="bar">
-        <a class="brand" href={href("/")} onClick={onLink}>
-          Trainer
-        </a>
-        <nav class="views" aria-label="Views">
-          {VIEWS.filter(([address]) => address !== "/history" || cluster?.hasHistory).map(([address, title, views]) => (
-            <a
-              key={address}
-              href={href(address)}
-              onClick={onLink}
-              aria-current={address === path ? "page" : views.includes(route.view) ? "true" : undefined}
-            >
-              {title}
-            </a>
-          ))}
-        </nav>
-        {cluster && (
-          <span class="cluster">
-            {[cluster.cluster, cluster.namespace && `namespace ${cluster.namespace}`].filter(Boolean).join(", ")}
-          </span>
-        )}
-        {cluster && <Who session={session} cluster={cluster} />}
-      </header>
+      <Header route={route} session={session} onSearch={() => setSearching(true)} />
       {session.isAsked && <LogIn session={session} />}
       {problem && !session.isAsked && (
         <main>
@@ -58,18 +52,13 @@ function App() {
       {cluster && (
         <HasHistory.Provider value={cluster.hasHistory}>
           <View of={route} query={query} />
+          {isSearching && <Palette route={route} hasHistory={cluster.hasHistory} onClose={() => setSearching(false)} />}
         </HasHistory.Provider>
       )}
+      <Toasts />
     </>
   );
 }
-
-const VIEWS: [address: string, title: string, views: Route["view"][]][] = [
-  ["/", "TrainJobs", ["list", "job", "compare", "new"]],
-  ["/history", "History", ["history", "past"]],
-  ["/runtimes", "Runtimes", ["runtimes", "runtime"]],
-  ["/cluster", "Cluster", ["cluster"]],
-];
 
 function View({ of, query }: { of: Route; query: URLSearchParams }) {
   switch (of.view) {
@@ -114,4 +103,5 @@ function useHeadingFocus(page: string): void {
 // An address with another token, pasted into this tab, only changes the fragment: the browser does not load it.
 window.addEventListener("hashchange", () => location.reload());
 
+startTheme();
 render(<App />, document.getElementById("app")!);

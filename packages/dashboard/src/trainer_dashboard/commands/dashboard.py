@@ -47,7 +47,9 @@ def dashboard(
     with RedirectFile() if browser else nullcontext() as redirect:
 
         async def run(cluster: ConnectedCluster) -> None:
-            options = DashboardOptions(namespace or "", cluster.namespace, cluster.server, port, target=target)
+            options = DashboardOptions(
+                namespace or "", cluster.namespace, cluster.server, context or "", port, target=target
+            )
             authenticator = LoopbackAuthenticator(
                 cluster.client, on_exchange=redirect.remove if redirect is not None else None
             )

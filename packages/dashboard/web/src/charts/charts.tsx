@@ -2,12 +2,13 @@
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { duration, short } from "../format";
 import { type Axis, type Line, axisOf, byMetric, canBeLogarithmic, extent, tables } from "./curves";
 import { type ChartOptions, SMOOTHINGS } from "./options";
 import { type Range, type Zoom, hasSample, isZoomed, wholeOf, zoomOf, zoomed } from "./zoom";
 import { ZoomBar, ZoomHelp } from "./zoom_bar";
+import { useDark } from "../theme";
 
 const HEIGHT = 180;
 const TONES = 8;
@@ -75,17 +76,6 @@ function OptionBar({ options, setOptions }: ChartSetting) {
       </label>
     </div>
   );
-}
-
-function useDark(): boolean {
-  const [query] = useState(() => window.matchMedia("(prefers-color-scheme: dark)"));
-  const [isDark, setDark] = useState(query.matches);
-  useEffect(() => {
-    const listen = () => setDark(query.matches);
-    query.addEventListener("change", listen);
-    return () => query.removeEventListener("change", listen);
-  }, [query]);
-  return isDark;
 }
 
 /** The same lines as before while their samples are the same: only those charts are drawn again that have changed. */

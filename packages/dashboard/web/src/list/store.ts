@@ -1,8 +1,9 @@
 // The rows of the list, kept by a stream.
 
+import { useEffect, useState } from "preact/hooks";
+import { follow } from "../api";
 import type { Row, StreamProblem } from "../model";
 import type { ServerEvent } from "../sse";
-import { useStream } from "../stream";
 import { id } from "./filters";
 
 interface Rows {
@@ -34,6 +35,33 @@ export function received(listing: Listing, { name, data }: ServerEvent): Listing
   return listing;
 }
 
+let shown = EMPTY;
+let close: (() => void) | undefined;
+const viewers = new Set<() => void>();
+
+function show(next: Listing): void {
+  shown = next;
+  for (const viewer of viewers) viewer();
+}
+
+/** The rows, by one stream for all parts of the page that show some. */
 export function useListing(): Listing {
-  return useStream("/api/trainjobs", EMPTY, received);
+  const [, refresh] = useState(0);
+  useEffect(() => {
+    const viewer = () => refresh((count) => count + 1);
+    viewers.add(viewer);
+    close ??= follow("/api/trainjobs", {
+      event: (event) => show(received(shown, event)),
+      state: (problem) => show({ ...shown, problem }),
+    });
+    viewer();
+    return () => {
+      viewers.delete(viewer);
+      if (viewers.size > 0) return;
+      close?.();
+      close = undefined;
+      shown = EMPTY;
+    };
+  }, []);
+  return shown;
 }
