@@ -57,17 +57,21 @@ async def follow_list(
         session.get(f"{address}/api/trainjobs", headers=headers) as answer,
     ):
         answer.raise_for_status()
+        is_listed = has_more = False
         while True:
             block = await answer.content.readuntil(b"\n\n", max_size=_LONGEST_EVENT)
             if not block.startswith(_ROWS):
                 continue
             rows = _decode(block.removeprefix(_ROWS))
             if (listed := rows.get("all")) is not None:
-                if len(listed) != jobs:
-                    raise RuntimeError(f"the list has {len(listed)} of {jobs} TrainJobs")
-                task_status.started(time.perf_counter() - began)
+                if len(listed) + rows["more"] != jobs:
+                    raise RuntimeError(f"the list has {len(listed) + rows['more']} of {jobs} TrainJobs")
+                has_more = rows["more"] > 0
             for row in rows.get("changed", ()):
                 arrivals.note(row)
+            if not is_listed and (listed is None or not has_more):
+                is_listed = True
+                task_status.started(time.perf_counter() - began)
 
 
 @dataclass(slots=True)

@@ -83,7 +83,7 @@ def test_story(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
     assert "q=broken" in page.url
     assert session_dashboard.token not in page.url
     page.keyboard.press("Escape")
-    page.get_by_role("combobox", name="State").select_option("Running")
+    page.get_by_role("button", name="Running 2").click()
     page.reload()
     expect(page.get_by_role("status")).to_have_text("2 of 7 TrainJobs")
     page.get_by_role("link", name="resnet", exact=True).click()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from e2e.dashboard.conftest import picture
+from e2e.dashboard.conftest import assert_accessible, on_each_screen, picture, show_on
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.explain.suspension import WORKLOADS
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 sync_api = pytest.importorskip("playwright.sync_api", reason="make e2e-dashboard installs Playwright")
 expect = sync_api.expect
 COUNT = 5000
+RUNTIMES = [TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES]
 
 
 def train_job(number: int, **status: Any) -> dict[str, Any]:
@@ -92,6 +93,75 @@ def test_many(page: Page) -> None:
         expect(page.get_by_role("row", name="job-0 vision")).to_contain_text("Suspended")
         page.get_by_role("searchbox").fill("job-432")
         expect(page.get_by_role("status")).to_have_text(f"11 of {COUNT} TrainJobs")
+
+
+def failed(number: int) -> dict[str, Any]:
+    """One that says why it has failed."""
+    condition = {"type": "Failed", "status": "True", "reason": "JobsFailed", "message": "node-1: RuntimeError: no data"}
+    return train_job(number, state="Failed", conditions=[condition])
+
+
+@on_each_screen
+def test_selection(page: Page, scheme: str, width: int) -> None:
+    """What is selected is deleted after a question that names it, and each answer is said."""
+    show_on(page, scheme, width)
+    jobs = [train_job(0), failed(1), train_job(2, state="Complete"), train_job(3, state="Pending")]
+    with serving(Cluster(*jobs, resources=[TRAIN_JOBS, *RUNTIMES])) as (url, _):
+        page.goto(url("/"))
+        expect(page.get_by_text("node-1: RuntimeError: no data")).to_be_visible()
+        expect(page.get_by_role("columnheader", name="Owner")).to_have_count(0)
+        expect(page.get_by_role("button", name="Waiting 1")).to_be_visible()
+        page.get_by_role("button", name="Failed 1").click()
+        expect(page.get_by_role("status")).to_have_text("1 of 4 TrainJobs")
+        page.reload()
+        page.get_by_label("Select job-1").check()
+        page.get_by_role("button", name="All 4").click()
+        page.get_by_label("Select job-2").check()
+        assert_accessible(page)
+        page.get_by_role("button", name="Delete ...").click()
+        question = page.get_by_role("dialog", name="Delete 2 TrainJobs?")
+        expect(question.get_by_role("listitem")).to_have_text(["job-2 vision", "job-1 vision"])
+        question.get_by_role("button", name="Delete", exact=True).click()
+        notifications = page.get_by_label("Notifications")
+        expect(notifications).to_contain_text("Deleted job-1")
+        expect(notifications).to_contain_text("Deleted job-2")
+        expect(page.get_by_role("status")).to_have_text("2 of 2 TrainJobs")
+        assert_accessible(page)
+
+
+@on_each_screen
+def test_palette(page: Page, scheme: str, width: int) -> None:
+    """Ctrl-K finds trainings and actions with the keyboard alone; the theme that it chooses is kept."""
+    show_on(page, scheme, width)
+    with serving(Cluster(train_job(0), train_job(1), resources=[TRAIN_JOBS, *RUNTIMES])) as (url, _):
+        page.goto(url("/"))
+        expect(page.get_by_text("Live")).to_be_visible()
+        page.keyboard.press("Control+k")
+        search = page.get_by_role("combobox", name="Search TrainJobs, pages and actions")
+        expect(search).to_be_focused()
+        expect(page.get_by_role("option", name="Cluster")).to_have_attribute("aria-selected", "false")
+        assert_accessible(page)
+        page.keyboard.type("theme")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        dark = page.locator("html[data-theme=dark]")
+        expect(dark).to_be_attached()
+        page.keyboard.press("Control+k")
+        page.keyboard.type("job-1")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="job-1 vision")).to_be_visible()
+        page.reload()
+        expect(dark).to_be_attached()
+
+
+def test_empty(page: Page) -> None:
+    """Without a training the list says how to start one."""
+    with serving(Cluster(resources=[TRAIN_JOBS, *RUNTIMES])) as (url, _):
+        page.goto(url("/"))
+        expect(page.get_by_role("heading", name="Start the first training")).to_be_visible()
+        expect(page.get_by_role("button", name="Copy the command")).to_be_visible()
+        assert_accessible(page)
 
 
 GPU = "nvidia.com/gpu"

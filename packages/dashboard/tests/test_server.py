@@ -35,6 +35,21 @@ async def test_list(client: UserClient) -> None:
         assert await events.next("rows") == {"changed": [], "gone": [["other", "two"]]}
 
 
+async def test_newest_first(client: UserClient) -> None:
+    """Of many the newest come first, with their labels, and all others at once after them."""
+    for number in range(100):
+        job = train_job(f"job-{number:02}")
+        job["metadata"] |= {"creationTimestamp": f"2026-01-01T00:{number % 60:02}:{number // 60:02}Z"}
+        job["metadata"] |= {"labels": {f"label-{number:02}": str(number) for number in range(20)}}
+        client.add(job)
+    async with visiting(client) as visitor, visitor.stream("/api/trainjobs") as events:
+        first, rest = await events.next("rows"), await events.next("rows")
+        assert (len(first["all"]), first["more"], len(rest["changed"])) == (60, 40, 40)
+        created = [row["created"] for row in (*first["all"], *rest["changed"])]
+        assert created == sorted(created, reverse=True)
+        assert list(first["all"][0]["labels"]) == [f"label-{number:02}" for number in range(16)]
+
+
 @pytest.mark.parametrize(
     ("denied", "options", "namespace"),
     [

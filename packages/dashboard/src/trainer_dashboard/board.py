@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import anyio
 import msgspec
@@ -13,7 +14,7 @@ from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.change_handler import ChangeHandler
 from trainer.kube.cache.informer import Informer
 from trainer.kube.clock import Clock, move_on_after
-from trainer.kube.objects import ObjectKey
+from trainer.kube.objects import Object, ObjectKey, labels_of
 from trainer.view.row import TrainJobRow
 from trainer_dashboard.event_stream import Changes, EventStream, event_stream
 from trainer_dashboard.parties import Stream
@@ -26,8 +27,19 @@ PAUSE = 0.25
 RENEWAL = 60.0
 """Seconds between two questions of an open list which TrainJobs its viewer may see."""
 
+_FIRST = 60
+"""Rows that a list gets at once, more than a screen shows; all others follow."""
+_LABELS = 16
+"""Most labels of a TrainJob that a list can be grouped by."""
 _SYNC = 5.0
 """Seconds after which an answer is given of what is known of a cluster that does not answer."""
+
+
+class _Row(NamedTuple):
+    """A row as pages get it."""
+
+    encoded: msgspec.Raw
+    created: str
 
 
 class _Page:
@@ -45,13 +57,15 @@ class Board:
     def __init__(self, informer: Informer, clock: Clock) -> None:
         self._informer = informer
         self._clock = clock
-        self._rows: dict[ObjectKey, msgspec.Raw] = {}
+        self._rows: dict[ObjectKey, _Row] = {}
         self._trends = Trends()
         self._pages: set[_Page] = set()
         informer.add_handler(ChangeHandler(self._put, self._drop))
 
     async def stream(self, request: web.BaseRequest, viewer: Viewer, slot: Stream) -> web.StreamResponse:
-        """Push the list: `rows` with `all` of them first, then those that have `changed` or are `gone`.
+        """Push the list: `rows` with `all` of them, then those that have `changed` or are `gone`.
+
+        Of many the newest are sent first, with how many `more` follow at once.
 
         They are those of the namespaces whose TrainJobs the viewer may list; they come and go with these rights.
         Beside them goes `problem`, with the text of what keeps the watch from going on, empty when it is over.
@@ -62,7 +76,11 @@ class Board:
             await listable.renew(self._namespaces())
             with self._page() as page:
                 page.shown = {key for key in self._rows if listable.has(key.namespace)}
-                await stream.send("rows", {"all": [row for key, row in self._rows.items() if key in page.shown]})
+                newest = sorted(page.shown, key=lambda key: self._rows[key].created, reverse=True)
+                first, rest = newest[:_FIRST], newest[_FIRST:]
+                await stream.send("rows", {"all": self._encoded(first), "more": len(rest)})
+                if rest:
+                    await stream.send("rows", {"changed": self._encoded(rest), "gone": []})
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._renew, stream, page, listable)
                     tasks.start_soon(self._send_changes, stream, page, listable)
@@ -90,7 +108,7 @@ class Board:
             if changed or gone:
                 page.shown |= changed
                 page.shown -= gone
-                await stream.send("rows", {"changed": [self._rows[key] for key in changed], "gone": list(gone)})
+                await stream.send("rows", {"changed": self._encoded(changed), "gone": list(gone)})
                 await self._clock.sleep(PAUSE)
 
     async def _renew(self, stream: EventStream, page: _Page, listable: ListableNamespaces) -> None:
@@ -104,14 +122,19 @@ class Board:
             page.pending.update(lost, (key for key in self._rows if key.namespace in changed))
             page.changes.notify()
 
+    def _encoded(self, keys: Iterable[ObjectKey]) -> list[msgspec.Raw]:
+        return [self._rows[key].encoded for key in keys if key in self._rows]
+
     def _namespaces(self) -> set[str]:
         return {key.namespace for key in self._rows}
 
     def _put(self, obj: CachedObject) -> None:
-        row = TrainJobRow.of(obj.decode())
-        encoded = msgspec.Raw(msgspec.json.encode(row_of(row) | {"metric": self._trends.add(obj.key, row)}))
-        if self._rows.get(obj.key) != encoded:
-            self._rows[obj.key] = encoded
+        job = obj.decode()
+        row = TrainJobRow.of(job)
+        content = row_of(row) | {"metric": self._trends.add(obj.key, row), "labels": _labels(job)}
+        made = _Row(msgspec.Raw(msgspec.json.encode(content)), row.created or "")
+        if self._rows.get(obj.key) != made:
+            self._rows[obj.key] = made
             self._announce(obj.key)
 
     def _drop(self, obj: CachedObject) -> None:
@@ -132,3 +155,7 @@ class Board:
             yield page
         finally:
             self._pages.remove(page)
+
+
+def _labels(job: Object) -> dict[str, str]:
+    return dict(sorted(labels_of(job).items())[:_LABELS])

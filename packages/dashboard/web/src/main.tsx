@@ -22,6 +22,7 @@ import { startTheme } from "./theme";
 import "./theme.css";
 import "./style.css";
 import "./shell/shell.css";
+import "./list/list.css";
 
 function App() {
   const { path, query } = useLocation();

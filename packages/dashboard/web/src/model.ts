@@ -18,6 +18,8 @@ export interface Row {
   owner: string;
   /** Only in the list. */
   metric?: Trend | null;
+  /** Only in the list. */
+  labels?: Record<string, string>;
   created: string | null;
   ended: string | null;
   isSuspended: boolean;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Listed } from "../model";
-import { read, select, write } from "./filters";
+import { phases, read, select, write } from "./filters";
 
 function row(name: string, changes: Partial<Listed> = {}): Listed {
   return {
@@ -12,24 +12,31 @@ function row(name: string, changes: Partial<Listed> = {}): Listed {
 const ROWS = [
   row("one", { progress: 10 }),
   row("two", { state: "Failed", namespace: "b", created: "2026-01-02T00:00:00Z", message: "exit code 3" }),
+  row("four", { state: "Suspended", namespace: "b", created: "2025-01-01T00:00:00Z" }),
   row("three", { runtime: "jax", progress: 90, gpus: 8, owner: "Experiment sweep" }),
 ];
 
 test.each([
-  ["", ["two", "one", "three"]],
+  ["", ["two", "one", "three", "four"]],
+  ["state=failed", ["two"]],
   ["state=Failed", ["two"]],
+  ["state=waiting", ["four"]],
   ["namespace=a&runtime=jax", ["three"]],
   ["q=CODE+exit", ["two"]],
   ["q=a/t", ["three"]],
-  ["sort=name", ["one", "three", "two"]],
-  ["sort=-progress", ["three", "one", "two"]],
-  ["sort=-gpus", ["three", "one", "two"]],
+  ["sort=name", ["four", "one", "three", "two"]],
+  ["sort=-progress", ["three", "one", "four", "two"]],
+  ["sort=-gpus", ["three", "one", "four", "two"]],
   ["q=sweep", ["three"]],
-  ["sort=nonsense", ["two", "one", "three"]],
+  ["sort=nonsense", ["two", "one", "three", "four"]],
 ])("?%s", (query, names) => {
   expect(select(ROWS, read(new URLSearchParams(query))).map((each) => each.name)).toEqual(names);
 });
 
-test.each(["/", "/?q=a+b&state=Failed", "/?sort=name", "/?namespace=a&runtime=jax&sort=-nodes"])("%s is read as it was written", (path) => {
+test.each(["/", "/?q=a+b&state=failed", "/?group=label%3Ateam", "/?sort=name", "/?namespace=a&runtime=jax&sort=-nodes"])("%s is read as it was written", (path) => {
   expect(write(read(new URLSearchParams(path.split("?")[1] ?? "")))).toBe(path);
+});
+
+test("each phase has its number of rows", () => {
+  expect(phases(ROWS)).toEqual({ running: 2, waiting: 1, failed: 1, done: 0 });
 });

@@ -4,16 +4,43 @@ import type { Listed, Row } from "../model";
 
 export type SortKey = "name" | "state" | "progress" | "remaining" | "runtime" | "nodes" | "gpus" | "owner" | "created";
 
+/** States that people look for together. */
+export const PHASES = ["running", "waiting", "failed", "done"] as const;
+export type Phase = (typeof PHASES)[number];
+
 export interface Filters {
   text: string;
   namespace: string;
-  state: string;
+  /** "" for all. */
+  phase: Phase | "";
   runtime: string;
+  /** What rows are grouped by: a column, or `label:KEY`; "" for nothing. */
+  groupBy: string;
   sort: SortKey;
   isReversed: boolean;
 }
 
 const KEYS: readonly SortKey[] = ["name", "state", "progress", "remaining", "runtime", "nodes", "gpus", "owner", "created"];
+
+const PHASE_OF: Record<string, Phase> = { Running: "running", Restarting: "running", Stalled: "running", Failed: "failed", Complete: "done" };
+
+/** The phase of a state; what does not run yet, or not any more for now, waits. */
+export function phaseOf(state: string): Phase {
+  return PHASE_OF[state] ?? "waiting";
+}
+
+/** How many rows are in each phase. */
+export function phases(rows: Iterable<Row>): Record<Phase, number> {
+  const counts = { running: 0, waiting: 0, failed: 0, done: 0 };
+  for (const row of rows) counts[phaseOf(row.state)]++;
+  return counts;
+}
+
+/** An address may name a state, as those of earlier versions do. */
+function phaseIn(text: string): Phase | "" {
+  if (!text || PHASES.includes(text as Phase)) return text as Phase | "";
+  return phaseOf(text);
+}
 
 export function read(query: URLSearchParams): Filters {
   const sort = query.get("sort") ?? "";
@@ -21,8 +48,9 @@ export function read(query: URLSearchParams): Filters {
   return {
     text: query.get("q") ?? "",
     namespace: query.get("namespace") ?? "",
-    state: query.get("state") ?? "",
+    phase: phaseIn(query.get("state") ?? ""),
     runtime: query.get("runtime") ?? "",
+    groupBy: query.get("group") ?? "",
     sort: KEYS.includes(key) ? key : "created",
     isReversed: KEYS.includes(key) ? sort.startsWith("-") : true,
   };
@@ -32,8 +60,9 @@ export function write(filters: Filters): string {
   const query = new URLSearchParams();
   if (filters.text) query.set("q", filters.text);
   if (filters.namespace) query.set("namespace", filters.namespace);
-  if (filters.state) query.set("state", filters.state);
+  if (filters.phase) query.set("state", filters.phase);
   if (filters.runtime) query.set("runtime", filters.runtime);
+  if (filters.groupBy) query.set("group", filters.groupBy);
   const sort = (filters.isReversed ? "-" : "") + filters.sort;
   if (sort !== "-created") query.set("sort", sort);
   const text = query.toString();
@@ -45,7 +74,7 @@ export function select(rows: Iterable<Listed>, filters: Filters): Listed[] {
   const chosen = [...rows].filter(
     (row) =>
       (!filters.namespace || row.namespace === filters.namespace) &&
-      (!filters.state || row.state === filters.state) &&
+      (!filters.phase || phaseOf(row.state) === filters.phase) &&
       (!filters.runtime || row.runtime === filters.runtime) &&
       words.every((word) => `${row.namespace}/${row.name} ${row.runtime} ${row.owner} ${row.message}`.toLowerCase().includes(word)),
   );
@@ -65,7 +94,7 @@ export function id(row: { namespace: string; name: string }): string {
   return `${row.namespace}/${row.name}`;
 }
 
-export function values(rows: Iterable<Row>, key: "namespace" | "state" | "runtime", present: string): string[] {
+export function values(rows: Iterable<Row>, key: "namespace" | "runtime", present: string): string[] {
   const found = new Set<string>();
   for (const row of rows) if (row[key]) found.add(row[key]);
   if (present) found.add(present);

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 
-const HEADER = 88;
+const HEADER = 130;
 
 /** The search of a list; Escape empties it. */
 export function SearchField({ text, onText }: { text: string; onText(text: string): void }) {
@@ -18,10 +18,12 @@ export function SearchField({ text, onText }: { text: string; onText(text: strin
   }, []);
   return (
     <label>
-      <span>Search (press /)</span>
+      <span class="unseen">Search</span>
       <input
         ref={search}
         type="search"
+        aria-keyshortcuts="/"
+        placeholder="Search, or press /"
         value={text}
         onInput={(event) => onText(event.currentTarget.value)}
         onKeyDown={(event) => event.key === "Escape" && (onText(""), event.currentTarget.blur())}
@@ -62,7 +64,7 @@ export function move(event: KeyboardEvent, height: number): void {
   event.preventDefault();
   const next = row.parentElement?.querySelector<HTMLElement>(`[data-index="${Number(row.dataset.index) + step}"]`);
   if (!next) return;
-  next.querySelector("a")?.focus({ preventScroll: true });
+  next.querySelector<HTMLElement>("a, button")?.focus({ preventScroll: true });
   const { top, bottom } = next.getBoundingClientRect();
   if (top < HEADER) window.scrollBy(0, top - HEADER);
   if (bottom > window.innerHeight) window.scrollBy(0, bottom - window.innerHeight + height);

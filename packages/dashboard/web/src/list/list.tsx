@@ -1,76 +1,114 @@
 // The list of TrainJobs.
 
-import { useMemo } from "preact/hooks";
-import { COMPARED } from "../compare/store";
-import type { Row } from "../model";
+import { useContext, useMemo, useState } from "preact/hooks";
+import { HasHistory } from "../history/store";
+import type { Listed } from "../model";
 import { Problem, useTitle } from "../parts";
-import { comparePath, go, href, onLink } from "../route";
+import { go, href, onLink } from "../route";
 import { useRuntimes } from "../runtimes/store";
 import { complete } from "../runtimes/usage";
-import { type Filters, read, select, values, write } from "./filters";
+import { Command } from "../shell/copy";
+import { type Filters, PHASES, id, phases, read, select, values, write } from "./filters";
+import { choices } from "./groups";
 import { Choice, SearchField } from "./keys";
+import { SavedViews } from "./saved";
+import { Selected } from "./selected";
 import { useListing } from "./store";
 import { type Setting, Table } from "./table";
 
 export function List({ query }: { query: URLSearchParams }) {
-  const { rows, isLoaded, problem } = useListing();
+  const { rows, isLoaded, more, problem } = useListing();
   const { runtimes } = useRuntimes();
   const filters = read(query);
   const all = useMemo(() => complete(rows.values(), runtimes), [rows, runtimes]);
   const chosen = useMemo(() => select(all, filters), [all, query.toString()]);
+  const inAnyPhase = useMemo(() => select(all, { ...filters, phase: "" }), [all, query.toString()]);
+  const [selected, onSelect] = useState<ReadonlySet<string>>(new Set());
   useTitle("TrainJobs");
   const set = (changes: Partial<Filters>) => go(write({ ...filters, ...changes }), "replace");
+  const isEmpty = isLoaded && rows.size === 0;
   return (
-    <main>
-      <h1 class="unseen" tabIndex={-1}>TrainJobs</h1>
+    <main class="wide">
+      <h1 class={isEmpty ? "unseen" : ""} tabIndex={-1}>TrainJobs</h1>
       {problem && <Problem>{problem}</Problem>}
-      <FilterBar rows={rows} filters={filters} set={set} />
-      <p class="count" role="status">
-        {isLoaded ? `${chosen.length} of ${rows.size} TrainJobs` : problem ? "" : "Loading ..."}
-      </p>
-      {chosen.length > 1 && chosen.length <= COMPARED && (
-        <p>
-          <a href={href(comparePath(chosen))} onClick={onLink}>
-            Compare the metrics of these {chosen.length}
-          </a>
-        </p>
-      )}
-      {isLoaded && chosen.length === 0 ? (
-        <Nothing isFiltered={rows.size > 0} />
+      {isEmpty ? (
+        <Nothing />
       ) : (
-        <Table rows={chosen} filters={filters} set={set} />
+        <>
+          <Phases rows={inAnyPhase} isCounted={isLoaded && more === 0} filters={filters} set={set} />
+          <FilterBar rows={all} filters={filters} set={set} />
+          <p class="count" role="status">
+            {isLoaded && more === 0 ? `${chosen.length} of ${rows.size} TrainJobs` : problem ? "" : "Loading ..."}
+          </p>
+          <Selected rows={all.filter((row) => selected.has(id(row)))} onClear={() => onSelect(new Set())} />
+          {isLoaded && more === 0 && chosen.length === 0 ? (
+            <p class="nothing">
+              No TrainJob matches. <a href={href("/")} onClick={onLink}>Show all</a>
+            </p>
+          ) : (
+            isLoaded && <Table rows={chosen} filters={filters} set={set} selection={{ selected, onSelect }} />
+          )}
+        </>
       )}
     </main>
   );
 }
 
-function FilterBar({ rows, filters, set }: Setting & { rows: ReadonlyMap<string, Row> }) {
+const PHASE_TITLES = { "": "All", running: "Running", waiting: "Waiting", failed: "Failed", done: "Done" } as const;
+
+function Phases({ rows, isCounted, filters, set }: Setting & { rows: readonly Listed[]; isCounted: boolean }) {
+  const counts = { "": rows.length, ...phases(rows) };
+  return (
+    <div class="chips" role="group" aria-label="State">
+      {(["", ...PHASES] as const).map((phase) => (
+        <button key={phase} type="button" class={`chip ${phase}`} aria-pressed={filters.phase === phase} onClick={() => set({ phase })}>
+          {PHASE_TITLES[phase]}
+          <span class="number">{isCounted ? counts[phase] : ""}</span>
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function FilterBar({ rows, filters, set }: Setting & { rows: readonly Listed[] }) {
+  const groups = useMemo(() => choices(rows, filters.groupBy), [rows, filters.groupBy]);
   return (
     <search class="filters">
       <SearchField text={filters.text} onText={(text) => set({ text })} />
-      {(["namespace", "state", "runtime"] as const).map((key) => (
-        <Choice
-          key={key}
-          title={key[0]!.toUpperCase() + key.slice(1)}
-          values={values(rows.values(), key, filters[key])}
-          chosen={filters[key]}
-          onChoice={(value) => set({ [key]: value })}
-        />
-      ))}
+      <Choice
+        title="Runtime"
+        values={values(rows, "runtime", filters.runtime)}
+        chosen={filters.runtime}
+        onChoice={(runtime) => set({ runtime })}
+      />
+      <label>
+        <span>Group by</span>
+        <select value={filters.groupBy} onChange={(event) => set({ groupBy: event.currentTarget.value })}>
+          <option value="">nothing</option>
+          {[...groups].map(([value, title]) => (
+            <option key={value} value={value}>
+              {title}
+            </option>
+          ))}
+        </select>
+      </label>
+      <SavedViews path={write(filters)} />
     </search>
   );
 }
 
-function Nothing({ isFiltered }: { isFiltered: boolean }) {
-  if (isFiltered)
-    return (
-      <p class="nothing">
-        No TrainJob matches. <a href={href("/")} onClick={onLink}>Show all</a>
-      </p>
-    );
+function Nothing() {
+  const hasHistory = useContext(HasHistory);
   return (
-    <p class="nothing">
-      There are no TrainJobs yet. Start one with <code>trainer run train.py</code>
-    </p>
+    <section class="empty" aria-label="No TrainJobs">
+      <h2>Start the first training</h2>
+      <p>There are no TrainJobs yet. A script becomes one with this command, and is here as soon as it is submitted:</p>
+      <Command>trainer run train.py</Command>
+      {hasHistory && (
+        <p class="quiet">
+          Trainings that are gone are in the <a href={href("/history")} onClick={onLink}>history</a>.
+        </p>
+      )}
+    </section>
   );
 }

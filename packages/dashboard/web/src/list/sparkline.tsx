@@ -20,14 +20,13 @@ export function line(values: readonly number[]): string {
 }
 
 export function Sparkline({ of: { name, isEval, trend } }: { of: Trend }) {
-  const label = `${isEval ? "evaluation " : ""}${name}`;
+  const label = `${isEval ? "eval " : ""}${name}`;
   return (
     <span class="sparkline" title={label}>
       <svg width={WIDTH} height={HEIGHT} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true">
         {trend.length > 1 && <polyline points={line(trend)} />}
       </svg>
-      <span class="unseen">{label} </span>
-      {short(trend.at(-1))}
+      <span class="value">{short(trend.at(-1))}</span> <span class="label">{label}</span>
     </span>
   );
 }

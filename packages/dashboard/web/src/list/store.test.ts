@@ -3,7 +3,7 @@ import type { Row } from "../model";
 import { type Listing, received } from "./store";
 
 const row = { uid: "1", namespace: "a", name: "demo", state: "Running" } as Row;
-const START: Listing = { rows: new Map(), isLoaded: false, problem: "" };
+const START: Listing = { rows: new Map(), isLoaded: false, more: 0, problem: "" };
 
 test("a problem shows before the first rows, stays with them, and goes when the server says so", () => {
   const waiting = received(START, { name: "problem", data: { text: "forbidden" } });
@@ -13,6 +13,13 @@ test("a problem shows before the first rows, stays with them, and goes when the 
   const over = received(loaded, { name: "problem", data: { text: "" } });
   expect(over.problem).toBe("");
   expect([...over.rows.values()]).toEqual([row]);
+});
+
+test("the newest rows are there before all others", () => {
+  const first = received(START, { name: "rows", data: { all: [row], more: 2 } });
+  expect([first.isLoaded, first.more]).toEqual([true, 2]);
+  const all = received(first, { name: "rows", data: { changed: [{ ...row, name: "b" }, { ...row, name: "c" }], gone: [] } });
+  expect([all.rows.size, all.more]).toEqual([3, 0]);
 });
 
 test("rows change and go; other events change nothing", () => {

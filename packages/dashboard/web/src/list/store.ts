@@ -7,19 +7,23 @@ import type { ServerEvent } from "../sse";
 import { id } from "./filters";
 
 interface Rows {
+  /** The newest; `more` others follow. */
   all?: Row[];
+  more?: number;
   changed?: Row[];
   gone?: [string, string][];
 }
 
 export interface Listing {
   rows: ReadonlyMap<string, Row>;
+  /** Whether some are known; `more` others come at once. */
   isLoaded: boolean;
+  more: number;
   /** Why the rows are not those of now: the stream is broken, or the server cannot follow the cluster. */
   problem: string;
 }
 
-const EMPTY: Listing = { rows: new Map(), isLoaded: false, problem: "" };
+const EMPTY: Listing = { rows: new Map(), isLoaded: false, more: 0, problem: "" };
 
 function apply(rows: ReadonlyMap<string, Row>, news: Rows): Map<string, Row> {
   if (news.all) return new Map(news.all.map((row) => [id(row), row]));
@@ -30,7 +34,7 @@ function apply(rows: ReadonlyMap<string, Row>, news: Rows): Map<string, Row> {
 }
 
 export function received(listing: Listing, { name, data }: ServerEvent): Listing {
-  if (name === "rows") return { ...listing, rows: apply(listing.rows, data as Rows), isLoaded: true };
+  if (name === "rows") return { ...listing, rows: apply(listing.rows, data as Rows), isLoaded: true, more: (data as Rows).more ?? 0 };
   if (name === "problem") return { ...listing, problem: (data as StreamProblem).text };
   return listing;
 }

@@ -1,72 +1,125 @@
 // A table of TrainJobs, of which only the rows on the screen are in the document.
 
-import { useRef } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { useNow } from "../clock";
 import { age } from "../format";
 import type { Listed } from "../model";
 import { Progress, Remaining, State } from "../parts";
 import { href, jobPath, onLink } from "../route";
+import { Icon } from "../shell/icons";
+import { type Column, type ColumnKey, columns, reasonOf } from "./columns";
 import { type Filters, type SortKey, id } from "./filters";
+import { type Group, items, summary } from "./groups";
 import { move } from "./keys";
 import { Sparkline } from "./sparkline";
 import { useRowHeight, useWindow } from "./virtual";
 
-const COLUMNS: [SortKey | "metric", string][] = [
-  ["name", "TrainJob"],
-  ["state", "State"],
-  ["progress", "Progress"],
-  ["remaining", "Time left"],
-  ["metric", "Metric"],
-  ["runtime", "Runtime"],
-  ["nodes", "Nodes"],
-  ["gpus", "GPUs"],
-  ["owner", "Owner"],
-  ["created", "Age"],
-];
-
-const WIDE = 44;
-const NARROW = 92;
+const WIDE = 54;
+const NARROW = 104;
+const CHECK = "30px";
 
 export interface Setting {
   filters: Filters;
   set(changes: Partial<Filters>): void;
 }
 
-export function Table({ rows, filters, set }: Setting & { rows: Listed[] }) {
+/** The identities of rows that are selected. */
+export interface Selection {
+  selected: ReadonlySet<string>;
+  onSelect(selected: ReadonlySet<string>): void;
+}
+
+interface TableProperties extends Setting {
+  rows: Listed[];
+  /** Default: nothing can be selected. */
+  selection?: Selection;
+}
+
+export function Table({ rows, filters, set, selection }: TableProperties) {
   const body = useRef<HTMLDivElement>(null);
+  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
+  const lines = useMemo(() => items(rows, filters.groupBy, closed), [rows, filters.groupBy, closed]);
+  const shown = useMemo(() => columns(rows, filters.sort), [rows, filters.sort]);
   const height = useRowHeight(WIDE, NARROW);
-  const { first, last } = useWindow(body, height, rows.length);
+  const { first, last } = useWindow(body, height, lines.length);
+  const tracks = [...(selection ? [CHECK] : []), ...shown.map(({ width }) => width)].join(" ");
   return (
-    <div class="table" role="table" aria-label="TrainJobs" aria-rowcount={rows.length + 1}>
+    <div
+      class={`table jobs${selection ? " selectable" : ""}`}
+      role="table"
+      aria-label="TrainJobs"
+      aria-rowcount={lines.length + 1}
+      style={{ "--tracks": tracks }}
+    >
       <div role="rowgroup" class="head">
         <div role="row" class="row" aria-rowindex={1}>
-          {COLUMNS.map(([key, title]) =>
-            key === "metric" ? (
-              <div key={key} role="columnheader" class={key}>
-                {title}
-              </div>
-            ) : (
-              <Title key={key} of={key} title={title} filters={filters} set={set} />
-            ),
-          )}
+          {selection && <SelectAll rows={rows} {...selection} />}
+          {shown.map((column) => (
+            <Title key={column.key} of={column} filters={filters} set={set} />
+          ))}
         </div>
       </div>
       <div
         role="rowgroup"
         class="body"
         ref={body}
-        style={{ height: `${rows.length * height}px` }}
+        style={{ height: `${lines.length * height}px` }}
         onKeyDown={(event) => move(event, height)}
       >
-        {rows.slice(first, last).map((row, index) => (
-          <Line key={id(row)} row={row} index={first + index} height={height} />
-        ))}
+        {lines.slice(first, last).map(({ row, group }, at) => {
+          const place = { index: first + at, height };
+          return row ? (
+            <Line key={id(row)} row={row} shown={shown} {...place} {...(selection ? { selection } : {})} />
+          ) : (
+            <GroupLine
+              key={`group ${group.value}`}
+              group={group}
+              span={shown.length + Number(Boolean(selection))}
+              isOpen={!closed.has(group.value)}
+              onToggle={() => setClosed((before) => toggled(before, group.value))}
+              {...place}
+            />
+          );
+        })}
       </div>
     </div>
   );
 }
 
-function Title({ of, title, filters, set }: Setting & { of: SortKey; title: string }) {
+function toggled(set: ReadonlySet<string>, value: string): Set<string> {
+  const next = new Set(set);
+  if (!next.delete(value)) next.add(value);
+  return next;
+}
+
+function SelectAll({ rows, selected, onSelect }: Selection & { rows: Listed[] }) {
+  const isAll = rows.length > 0 && rows.every((row) => selected.has(id(row)));
+  return (
+    <div role="columnheader" class="check">
+      <input
+        type="checkbox"
+        aria-label={`Select all ${rows.length} TrainJobs`}
+        checked={isAll}
+        ref={(input) => {
+          if (input) input.indeterminate = !isAll && selected.size > 0;
+        }}
+        onChange={() => onSelect(isAll ? new Set() : new Set(rows.map(id)))}
+      />
+    </div>
+  );
+}
+
+function Title({ of: { key, title }, filters, set }: Setting & { of: Column }) {
+  if (key === "metric")
+    return (
+      <div role="columnheader" class={key}>
+        {title}
+      </div>
+    );
+  return <SortTitle of={key} title={title} filters={filters} set={set} />;
+}
+
+function SortTitle({ of, title, filters, set }: Setting & { of: SortKey; title: string }) {
   const isSorted = filters.sort === of;
   const order = isSorted ? (filters.isReversed ? "descending" : "ascending") : "none";
   return (
@@ -79,46 +132,104 @@ function Title({ of, title, filters, set }: Setting & { of: SortKey; title: stri
   );
 }
 
-function Line({ row, index, height }: { row: Listed; index: number; height: number }) {
-  const now = useNow();
+interface Place {
+  index: number;
+  height: number;
+}
+
+function placed({ index, height }: Place) {
+  return {
+    role: "row" as const,
+    "aria-rowindex": index + 2,
+    "data-index": index,
+    style: { height: `${height}px`, transform: `translateY(${index * height}px)` },
+  };
+}
+
+interface GroupLineProperties extends Place {
+  group: Group;
+  span: number;
+  isOpen: boolean;
+  onToggle(): void;
+}
+
+function GroupLine({ group, span, isOpen, onToggle, ...place }: GroupLineProperties) {
   return (
-    <div
-      role="row"
-      class="row"
-      aria-rowindex={index + 2}
-      data-index={index}
-      style={{ height: `${height}px`, transform: `translateY(${index * height}px)` }}
-    >
-      <div role="cell" class="name">
-        <a href={href(jobPath(row.namespace, row.name))} onClick={onLink}>
-          {row.name}
-        </a>{" "}
-        <span class="namespace">{row.namespace}</span>
-      </div>
-      <div role="cell" class="state">
-        <span title={row.message}>
-          <State of={row} />
-        </span>
-        {row.message && <span class="unseen">{row.message}</span>}
-      </div>
-      <div role="cell" class="progress">
-        <Progress of={row} />
-      </div>
-      <div role="cell" class="remaining">
-        <Remaining of={row} />
-      </div>
-      <div role="cell" class="metric">{row.metric && <Sparkline of={row.metric} />}</div>
-      <div role="cell" class="runtime" title={row.runtime}>
-        {row.runtime}
-      </div>
-      <div role="cell" class="nodes">{row.nodes ?? ""}</div>
-      <div role="cell" class="gpus">{row.gpus ?? ""}</div>
-      <div role="cell" class="owner" title={row.owner}>
-        {row.owner}
-      </div>
-      <div role="cell" class="created" title={row.created ?? ""}>
-        {age(row.created, now)}
+    <div {...placed(place)} class="row grouping">
+      <div role="cell" aria-colspan={span}>
+        <button type="button" class={isOpen ? "fold open" : "fold"} aria-expanded={isOpen} onClick={onToggle}>
+          <Icon of="down" />
+          <strong>{group.value || "None"}</strong>
+          <span class="tag">{group.rows.length}</span>
+          <span class="quiet">{summary(group)}</span>
+        </button>
       </div>
     </div>
   );
+}
+
+interface LineProperties extends Place {
+  row: Listed;
+  shown: readonly Column[];
+  selection?: Selection;
+}
+
+function Line({ row, shown, selection, ...place }: LineProperties) {
+  const now = useNow();
+  const isSelected = selection?.selected.has(id(row)) ?? false;
+  const reason = reasonOf(row);
+  return (
+    <div {...placed(place)} class={`row${isSelected ? " selected" : ""}${reason ? " explained" : ""}`}>
+      {selection && (
+        <div role="cell" class="check">
+          <input
+            type="checkbox"
+            aria-label={`Select ${row.name}`}
+            checked={isSelected}
+            onChange={() => selection.onSelect(toggled(selection.selected, id(row)))}
+          />
+        </div>
+      )}
+      {shown.map(({ key }) => (
+        <Cell key={key} of={key} row={row} reason={reason} now={now} />
+      ))}
+    </div>
+  );
+}
+
+function Cell({ of, row, reason, now }: { of: ColumnKey; row: Listed; reason: string; now: number }) {
+  switch (of) {
+    case "name":
+      return (
+        <div role="cell" class="name">
+          <a href={href(jobPath(row.namespace, row.name))} onClick={onLink} title={row.name}>
+            {row.name}
+          </a>{" "}
+          <span class="namespace">{row.namespace}</span>
+        </div>
+      );
+    case "state":
+      return (
+        <div role="cell" class="state">
+          <State of={row} />{" "}
+          {reason ? (
+            <span class="reason" title={reason}>
+              {reason}
+            </span>
+          ) : (
+            row.message && <span class="unseen">{row.message}</span>
+          )}
+        </div>
+      );
+    case "progress":
+      return <div role="cell" class="progress"><Progress of={row} /></div>;
+    case "remaining":
+      return <div role="cell" class="remaining"><Remaining of={row} /></div>;
+    case "metric":
+      return <div role="cell" class="metric">{row.metric && <Sparkline of={row.metric} />}</div>;
+    case "created":
+      return <div role="cell" class="created" title={row.created ?? ""}>{age(row.created, now)}</div>;
+    default:
+      return <div role="cell" class={of} title={String(row[of] ?? "")}>{row[of] ?? ""}</div>;
+  }
 }

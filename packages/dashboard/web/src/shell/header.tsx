@@ -53,7 +53,7 @@ export function Header({ route, session, onSearch }: HeaderProperties) {
       <div class="tools">
         <Live />
         {cluster && (
-          <button type="button" class="search" aria-label="Search and commands" aria-keyshortcuts="Control+K" onClick={onSearch}>
+          <button type="button" class="search" aria-keyshortcuts="Control+K" onClick={onSearch}>
             <Icon of="search" />
             <span>Search</span>
             <kbd>Ctrl K</kbd>

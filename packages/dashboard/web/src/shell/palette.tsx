@@ -1,6 +1,6 @@
 // The command palette: a search of TrainJobs, pages and actions that the keyboard alone can use.
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useListing } from "../list/store";
 import { type Route, comparePath, clonePath, go, jobPath } from "../route";
 import { THEMES, setTheme } from "../theme";
@@ -24,7 +24,8 @@ export function Palette({ route, hasHistory, onClose }: PaletteProperties) {
   const jobs = useMemo(() => trainJobs(rows.values(), (row) => open(jobPath(row.namespace, row.name))), [rows]);
   const found = useMemo(() => matching([...fixed, ...jobs], text), [fixed, jobs, text]);
   const chosen = Math.min(at, found.length - 1);
-  useEffect(() => {
+  // Before the next key, which is for the search.
+  useLayoutEffect(() => {
     dialog.current?.showModal();
   }, []);
   useEffect(() => {
@@ -32,7 +33,7 @@ export function Palette({ route, hasHistory, onClose }: PaletteProperties) {
   }, [chosen]);
   const run = (entry: Entry | undefined) => {
     if (!entry) return;
-    dialog.current?.close();
+    onClose();
     entry.run();
   };
   const onKeyDown = (event: KeyboardEvent) => {
