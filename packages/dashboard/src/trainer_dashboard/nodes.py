@@ -66,7 +66,23 @@ def _node(pod: Object) -> Object:
         "reason": _reason(pod),
         "logs": [each.container for each in started_containers(pod)],
         "created": metadata_of(pod).get("creationTimestamp"),
+        "image": _image(pod),
+        "started": _started(pod),
     }
+
+
+def _image(pod: Object) -> str:
+    """That of its first container which is no init container."""
+    return next((str(each.get("image") or "") for each in objects_in(mapping_at(pod, "spec").get("containers"))), "")
+
+
+def _started(pod: Object) -> str | None:
+    """When the first of its containers has started that is no init container; None before."""
+    times = []
+    for status in objects_in(mapping_at(pod, "status").get("containerStatuses")):
+        state = mapping_at(status, "state")
+        times += [part.get("startedAt") for part in (mapping_at(state, "running"), mapping_at(state, "terminated"))]
+    return min((str(time) for time in times if time), default=None)
 
 
 def _requests(pod: Object) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from trainer.api.trainjob_status import STEP_FIELDS
 from trainer.kube.objects import Object, mapping_at, metadata_of, objects_in, resource_version_of
 from trainer.view.row import TrainJobRow
+from trainer_dashboard.recipe import recipe_of
 
 _LONGEST_TEXT = 200
 """Characters of a text that others have written."""
@@ -47,6 +48,7 @@ def page_of(job: Object) -> Object:
             {"name": name} | mapping_at(status, field) for name, field in STEP_FIELDS.items() if status.get(field)
         ],
         "jobs": objects_in(status.get("jobsStatus")),
+        "recipe": recipe_of(job),
     }
 
 

@@ -1,0 +1,101 @@
+"""What a TrainJob runs, as its page says it: program, arguments, image, code, data, variables and resources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from trainer.cli.run.package import START
+from trainer.kube.logs.secret_words import is_secret, names_secret
+from trainer.kube.objects import Object, annotations_of, mapping_at, objects_in
+
+HIDDEN: Final = "(hidden)"
+"""Stands for a value that may be secret."""
+_LONGEST_TEXT: Final = 2048
+"""Characters of a word or value; scripts of whole pages are written into commands."""
+_MOST: Final = 500
+"""Words of a command, and variables."""
+_REVISIONS: Final = frozenset({"git-revision", "git-commit", "git-sha", "revision"})
+"""The last parts of annotations that name the revision of the code."""
+_DATA: Final = (("dataset", "dataset"), ("model", "model"))
+_REPOSITORY: Final = "--git"
+
+
+def recipe_of(job: Object) -> Object:
+    """What the TrainJob itself says; what it leaves to its runtime is empty."""
+    trainer = mapping_at(job, "spec", "trainer")
+    command, repository, revision, is_packed = _training(_words(trainer.get("command")))
+    return {
+        "image": str(trainer.get("image") or ""),
+        "command": _without_secrets(command),
+        "args": _without_secrets(_words(trainer.get("args"))),
+        "repository": repository,
+        "revision": revision or _revision(job),
+        "isPacked": is_packed,
+        "env": [_variable(each) for each in objects_in(trainer.get("env"))[:_MOST]],
+        "resources": _resources(mapping_at(trainer, "resourcesPerNode")),
+        "processes": str(trainer.get("numProcPerNode") or ""),
+        "data": [
+            [title, str(uri)]
+            for field, title in _DATA
+            if (uri := mapping_at(job, "spec", "initializer", field).get("storageUri"))
+        ],
+    }
+
+
+def _words(value: object) -> list[str]:
+    if not isinstance(value, list):
+        return []
+    words = [str(word) for word in value[:_MOST]]
+    return [word if len(word) <= _LONGEST_TEXT else f"{word[:_LONGEST_TEXT]}..." for word in words]
+
+
+def _training(command: list[str]) -> tuple[list[str], str, str, bool]:
+    """The command without the program of `trainer run` that prepares a node, and where that takes the code from."""
+    start = next((index for index, word in enumerate(command) if word.endswith(f"/{START}")), None)
+    if start is None or "--" not in command[start:]:
+        return command, "", "", False
+    end = command.index("--", start)
+    options = command[start + 1 : end]
+    repository, revision = options[1:3] if options[:1] == [_REPOSITORY] and len(options) >= 3 else ("", "")
+    return command[: max(start - 1, 0)] + command[end + 1 :], repository, revision, not repository
+
+
+def _without_secrets(words: Sequence[str]) -> list[str]:
+    """The words; values of options whose names are those of secrets are hidden."""
+    shown: list[str] = []
+    before = ""
+    for word in words:
+        name, sign, value = word.partition("=")
+        if sign and names_secret(name) and is_secret(name, value):
+            shown.append(f"{name}={HIDDEN}")
+        elif before.startswith("-") and names_secret(before) and not word.startswith("-") and is_secret(before, word):
+            shown.append(HIDDEN)
+        else:
+            shown.append(word)
+        before = "" if sign else word
+    return shown
+
+
+def _revision(job: Object) -> str:
+    found = (value for name, value in annotations_of(job).items() if name.rpartition("/")[2] in _REVISIONS)
+    return next(found, "")[:_LONGEST_TEXT]
+
+
+def _variable(variable: Object) -> Object:
+    """A variable; `origin` says where a value that is elsewhere comes from."""
+    name, value = str(variable.get("name") or ""), str(variable.get("value") or "")[:_LONGEST_TEXT]
+    kind, source = next(iter(mapping_at(variable, "valueFrom").items()), ("", {}))
+    parts = (source.get("name"), source.get("key"), source.get("fieldPath"), source.get("resource"))
+    origin = " ".join([kind.removesuffix("KeyRef").removesuffix("Ref"), *(str(part) for part in parts if part)])
+    return {
+        "name": name,
+        "value": HIDDEN if names_secret(name) and is_secret(name, value) else value,
+        "origin": origin if kind else "",
+    }
+
+
+def _resources(resources: Object) -> dict[str, str]:
+    """Requests, and the limits of what is not requested."""
+    both = {**mapping_at(resources, "limits"), **mapping_at(resources, "requests")}
+    return {name: str(amount) for name, amount in both.items()}

@@ -1,0 +1,97 @@
+"""What a TrainJob runs, as its page says it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from packages.dashboard.tests.conftest import train_job
+from trainer_dashboard.recipe import HIDDEN, recipe_of
+from trainer_dashboard.rows import page_of
+
+
+def recipe(**trainer: Any) -> dict[str, Any]:
+    """That of a TrainJob with such a trainer."""
+    job = train_job()
+    job["spec"]["trainer"] = trainer
+    return recipe_of(job)
+
+
+START = ["python3", "/mnt/trainer/source/start.py"]
+
+
+@pytest.mark.parametrize(
+    ("command", "shown", "repository", "revision", "is_packed"),
+    [
+        pytest.param(["python", "train.py"], ["python", "train.py"], "", "", False, id="command"),
+        pytest.param([*START, "--", "torchrun", "a.py"], ["torchrun", "a.py"], "", "", True, id="packed"),
+        pytest.param(
+            [*START, "--git", "https://host/repository", "abc123", "--", "python3", "a.py"],
+            ["python3", "a.py"], "https://host/repository", "abc123", False, id="git",
+        ),
+        pytest.param(
+            ["mpirun", "-x", "PATH", *START, "--", "python3", "a.py"],
+            ["mpirun", "-x", "PATH", "python3", "a.py"], "", "", True, id="mpi",
+        ),
+        pytest.param(START, START, "", "", False, id="start-alone"),
+        pytest.param(None, [], "", "", False, id="left-to-the-runtime"),
+    ],
+)  # fmt: skip
+def test_command(command: Any, shown: list[str], repository: str, revision: str, is_packed: bool) -> None:
+    """The command is that of the user, without the program that prepares a node, which says where the code is from."""
+    found = recipe(command=command)
+    assert (found["command"], found["repository"], found["revision"]) == (shown, repository, revision)
+    assert found["isPacked"] is is_packed
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["--hub-token", "hf_abc123"], ["--hub-token", HIDDEN]),
+        (["--hub-token=hf_abc123", "--lr", "1"], [f"--hub-token={HIDDEN}", "--lr", "1"]),
+        (["--hub-token", "--lr"], ["--hub-token", "--lr"]),
+        (["--tokenizer", "gpt2"], ["--tokenizer", "gpt2"]),
+        (["x" * 5000], ["x" * 2048 + "..."]),
+    ],
+)
+def test_arguments(words: list[str], shown: list[str]) -> None:
+    """Values that may be secret are hidden, and very long words are cut."""
+    assert recipe(args=words)["args"] == shown
+
+
+def test_variables() -> None:
+    """A variable has its value, or where that comes from; one that may be secret is hidden."""
+    secret = {"secretKeyRef": {"name": "hub", "key": "token"}}
+    variables = [
+        {"name": "HF_HOME", "value": "/cache"},
+        {"name": "HUB_TOKEN", "value": "hf_abc123"},
+        {"name": "KEY", "valueFrom": secret},
+    ]
+    assert recipe(env=variables)["env"] == [
+        {"name": "HF_HOME", "value": "/cache", "origin": ""},
+        {"name": "HUB_TOKEN", "value": HIDDEN, "origin": ""},
+        {"name": "KEY", "value": "", "origin": "secret hub token"},
+    ]
+
+
+def test_rest() -> None:
+    """The page has resources, data, and the revision that an annotation names."""
+    job = train_job()
+    job["metadata"]["annotations"] = {"example.com/git-revision": "abc123"}
+    job["spec"]["trainer"] = {
+        "image": "a:1",
+        "numProcPerNode": 4,
+        "resourcesPerNode": {"limits": {"nvidia.com/gpu": 2}},
+    }
+    job["spec"]["initializer"] = {"dataset": {"storageUri": "hf://data"}, "model": {}}
+    found = page_of(job)["recipe"]
+    assert (found["image"], found["processes"], found["revision"]) == ("a:1", "4", "abc123")
+    assert (found["resources"], found["data"]) == ({"nvidia.com/gpu": "2"}, [["dataset", "hf://data"]])
+
+
+def test_emptiness() -> None:
+    """Whatever is in the place of a list or an object, there is an answer."""
+    found = recipe(command="python", args={}, env=[{}, {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "x"}}}])
+    assert (found["command"], found["args"]) == ([], [])
+    assert [each["origin"] for each in found["env"]] == ["", "field x"]
