@@ -90,9 +90,26 @@ def test_story(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
     expect(page.get_by_role("heading", name="resnet vision")).to_be_visible()
     figure = page.get_by_role("figure").filter(has_text="loss")
     expect(figure.locator("canvas")).to_be_attached()
-    expect(figure).to_contain_text("greatest 2.")
+    expect(figure).to_contain_text("max 2.")
     expect(page.get_by_role("row", name="node-1")).to_contain_text("Running")
+    expect(page.get_by_role("region", name="What runs")).to_contain_text("python")
+    expect(page.get_by_role("list", name="Phases")).to_contain_text("Running")
+    page.get_by_text("Conditions", exact=True).click()
     expect(page.get_by_text("Allowed to run")).to_be_visible()
+    page.get_by_role("searchbox", name="Metrics with").fill("rate")
+    expect(page.get_by_role("figure")).to_have_count(1)
+    page.get_by_role("searchbox", name="Metrics with").fill("")
+    rate = page.get_by_role("figure").filter(has_text="learning_rate")
+    rate.hover()
+    rate.get_by_role("button", name="Pin learning_rate").click()
+    expect(page.get_by_role("figure").first).to_contain_text("learning_rate")
+    assert "pin=learning_rate" in page.url
+    for name, ending in (("CSV", "csv"), ("PNG", "png")):
+        with page.expect_download() as download:
+            rate.get_by_role("button", name=f"Download learning_rate as {name}").click()
+        assert download.value.suggested_filename == f"learning_rate.{ending}"
+    rate.get_by_role("button", name="Pin learning_rate").click()
+    expect(page.get_by_role("figure").first).to_contain_text("loss")
     picture(page, "job")
     page.get_by_label("Logarithmic").check()
     page.get_by_role("combobox", name="Smoothing").select_option("0.9")
@@ -107,6 +124,19 @@ def test_story(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
     picture(page, "logs")
     page.get_by_label("Only lines with").fill("step 190")
     expect(log.locator(".line")).to_have_count(2)
+    page.get_by_role("checkbox", name="Filter").uncheck()
+    expect(log.locator("mark")).to_have_count(2)
+    page.get_by_role("button", name="Next match").click()
+    expect(page.get_by_text("1 of 2", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Previous match").click()
+    expect(log.locator(".line.current")).to_contain_text("step 190")
+    page.get_by_role("checkbox", name="Times").check()
+    expect(log.locator("time").first).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download").click()
+    assert "step 190" in Path(download.value.path()).read_text()
+    page.get_by_role("checkbox", name="Times").uncheck()
+    page.get_by_role("checkbox", name="Filter").check()
     page.get_by_role("combobox", name="Node", exact=True).select_option("node-1")
     expect(log.locator(".line")).to_have_count(1)
     assert "q=step+190" in page.url
@@ -186,7 +216,7 @@ def test_zoom(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
     figure, other = (page.get_by_role("figure").filter(has_text=name) for name in ("loss", "learning_rate"))
     chart = page.get_by_role("group", name="Chart of loss")
     views = [each.locator("[aria-live=polite]") for each in (figure, other)]
-    expect(figure).to_contain_text("greatest 2.")
+    expect(figure).to_contain_text("max 2.")
     page.get_by_role("combobox", name="Smoothing").focus()
     while not chart.evaluate("chart => chart === document.activeElement"):
         page.keyboard.press("Tab")
@@ -278,10 +308,11 @@ def test_clone(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
 def test_hostile_texts(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
     """Names of metrics and lines of logs are texts, whatever is in them."""
     page.goto(session_dashboard.url("/jobs/vision/hostile"))
-    expect(page.get_by_role("figure")).to_contain_text(HOSTILE)
+    expect(page.get_by_role("region", name="Single values")).to_contain_text(HOSTILE)
     page.get_by_role("link", name="Logs").click()
     log = page.get_by_role("log")
     expect(log.locator(".text")).to_have_text([HOSTILE, "red", "20 %"])
+    expect(log.locator(".ansi-1")).to_have_text("red")
     assert page.locator("img, main script").count() == 0
 
 
@@ -328,12 +359,12 @@ def test_accessibility(
     show_on(page, scheme, width)
     for path, shown in {
         "/": "resnet-later",
-        "/jobs/vision/resnet": "greatest 2.",
+        "/jobs/vision/resnet": "max 2.",
         "/jobs/vision/resnet/logs": "step 200 of 800",
         "/jobs/vision/resnet/yaml": "runtimeRef",
         "/jobs/vision/resnet/objects": "kind: JobSet",
         "/jobs/vision/resnet-later": "Why it waits",
-        "/compare?job=vision/resnet&job=vision/resnet-wide": "greatest 2.",
+        "/compare?job=vision/resnet&job=vision/resnet-wide": "max 2.",
         "/new/vision/resnet": "The cluster would take it",
         "/runtimes": "active",
         "/clusterruntimes/plain": "replicatedJobs",

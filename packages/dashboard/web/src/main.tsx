@@ -23,6 +23,7 @@ import "./theme.css";
 import "./style.css";
 import "./shell/shell.css";
 import "./list/list.css";
+import "./job/job.css";
 
 function App() {
   const { path, query } = useLocation();

@@ -89,6 +89,24 @@ export interface Job extends Row {
   /** How many nodes an elastic training may have. */
   bounds: { least: number; most: number } | null;
   steps: Step[];
+  recipe: Recipe;
+}
+
+/** What a TrainJob itself says of what it runs; empty where its runtime does. */
+export interface Recipe {
+  image: string;
+  command: string[];
+  args: string[];
+  /** Where nodes fetch the code from with git. */
+  repository: string;
+  revision: string;
+  /** Whether the code was sent with the TrainJob. */
+  isPacked: boolean;
+  env: { name: string; value: string; origin: string }[];
+  /** Of each node. */
+  resources: Record<string, string>;
+  processes: string;
+  data: [title: "dataset" | "model", uri: string][];
 }
 
 /** A training of the history. */
@@ -142,6 +160,9 @@ export interface Node {
   reason: string;
   logs: string[];
   created: string | null;
+  image: string;
+  /** When its first container did; null before. */
+  started: string | null;
 }
 
 export interface KubeEvent {

@@ -2,10 +2,15 @@
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { duration, short } from "../format";
 import { type Axis, type Line, axisOf, byMetric, canBeLogarithmic, extent, tables } from "./curves";
+import { arranged, csvOf, fileName, separated } from "./arrangement";
+import { PictureButton, save } from "./buttons";
+import { familyOf } from "./family";
 import { type ChartOptions, SMOOTHINGS } from "./options";
+import { SingleValues } from "./single_values";
 import { type Range, type Zoom, hasSample, isZoomed, wholeOf, zoomOf, zoomed } from "./zoom";
 import { ZoomBar, ZoomHelp } from "./zoom_bar";
 import { useDark } from "../theme";
@@ -27,22 +32,54 @@ interface ChartsProperties extends ChartSetting {
 
 export function Charts({ lines, options, setOptions, isCompared = false }: ChartsProperties) {
   const isDark = useDark();
+  const charts = byMetric(lines);
+  const { drawn, single } = isCompared ? { drawn: charts, single: [] } : separated(charts);
+  const shown = arranged(drawn, options);
+  const pin = (name: string) => {
+    const others = options.pins.filter((each) => each !== name);
+    setOptions({ ...options, pins: others.length < options.pins.length ? others : [...others, name] });
+  };
   return (
     <>
-      <OptionBar options={options} setOptions={setOptions} />
-      {lines.length > 0 && <ZoomHelp />}
+      <OptionBar options={options} setOptions={setOptions} hasMany={drawn.length > 1} />
       <div class="charts">
-        {byMetric(lines).map(([name, of]) => (
-          <Chart key={`${name} ${isDark}`} name={name} lines={of} options={options} isCompared={isCompared} />
+        {shown.map(([name, of]) => (
+          <Chart
+            key={`${name} ${isDark}`}
+            name={name}
+            lines={of}
+            options={options}
+            isCompared={isCompared}
+            isPinned={options.pins.includes(name)}
+            onPin={() => pin(name)}
+          />
         ))}
       </div>
+      {shown.length === 0 && drawn.length > 0 && <p class="nothing">No metric has this in its name.</p>}
+      <SingleValues of={single} />
+      {shown.length > 0 && <ZoomHelp />}
     </>
   );
 }
 
-function OptionBar({ options, setOptions }: ChartSetting) {
+function OptionBar({ options, setOptions, hasMany }: ChartSetting & { hasMany: boolean }) {
   return (
     <div class="filters options">
+      {hasMany && (
+        <label>
+          <span>Metrics with</span>
+          <input type="search" value={options.search} onInput={(event) => setOptions({ ...options, search: event.currentTarget.value })} />
+        </label>
+      )}
+      {hasMany && (
+        <label>
+          <span>Order</span>
+          <select value={options.order} onChange={(event) => setOptions({ ...options, order: event.currentTarget.value === "name" ? "name" : "reported" })}>
+            <option value="reported">as reported</option>
+            <option value="name">by name</option>
+          </select>
+        </label>
+      )}
       <label>
         <span>Over</span>
         <select
@@ -96,9 +133,12 @@ interface ChartProperties {
   lines: readonly Line[];
   options: ChartOptions;
   isCompared: boolean;
+  isPinned: boolean;
+  onPin(): void;
 }
 
-function Chart({ name, lines: given, options, isCompared }: ChartProperties) {
+function Chart({ name, lines: given, options, isCompared, isPinned, onPin }: ChartProperties) {
+  const figure = useRef<HTMLElement>(null);
   const place = useRef<HTMLDivElement>(null);
   const readout = useRef<HTMLParagraphElement>(null);
   const view = useRef<HTMLParagraphElement>(null);
@@ -119,9 +159,10 @@ function Chart({ name, lines: given, options, isCompared }: ChartProperties) {
       setCursor: [(drawn) => show(readout.current, pointed(drawn, lines, axis, smoothing > 0))],
       setScale: [(drawn, key) => key === "x" && show(view.current, inView(drawn, axis))],
     };
-    const created = new uPlot({ ...looks, width: element.clientWidth, height: HEIGHT, hooks }, data, element);
+    const sizeOf = () => ({ width: element.clientWidth, height: isFull(figure.current) ? Math.max(innerHeight - AROUND, HEIGHT) : HEIGHT });
+    const created = new uPlot({ ...looks, ...sizeOf(), hooks }, data, element);
     plot.current = created;
-    const observer = new ResizeObserver(() => created.setSize({ width: element.clientWidth, height: HEIGHT }));
+    const observer = new ResizeObserver(() => created.setSize(sizeOf()));
     observer.observe(element);
     return () => {
       observer.disconnect();
@@ -139,36 +180,85 @@ function Chart({ name, lines: given, options, isCompared }: ChartProperties) {
     onZoom(zoom);
   };
   return (
-    <figure class="chart">
-      <Caption name={name} lines={lines} />
+    <figure class={`chart${isPinned ? " pinned" : ""}`} ref={figure}>
+      <Caption name={name} lines={lines}>
+        <div class="chart-tools" role="group" aria-label={`Chart tools of ${name}`}>
+          <PictureButton picture="pin" label={`Pin ${name}`} isPressed={isPinned} onClick={onPin} />
+          <PictureButton picture="csv" label={`Download ${name} as CSV`} onClick={() => save(fileName(name, "csv"), new Blob([csvOf(lines)], { type: "text/csv" }))} />
+          <PictureButton picture="picture" label={`Download ${name} as PNG`} onClick={() => plot.current && savePicture(plot.current, name)} />
+          <PictureButton picture="full" label={`Full screen of ${name}`} onClick={() => void toggleFull(figure.current!)} />
+        </div>
+      </Caption>
       {options.isLog && !isLog && <p class="quiet">Nothing in it is above zero, so that its scale is linear.</p>}
       <div class="plot" tabIndex={0} role="group" aria-label={`Chart of ${name}`} aria-keyshortcuts={SHORTCUTS} onKeyDown={onKey}>
         <div ref={place} aria-hidden="true" />
       </div>
-      <p ref={readout} class="readout" aria-hidden="true" />
       <div class="under">
+        <div>
+          <p ref={readout} class="readout" aria-hidden="true" />
+          <p ref={view} class="readout" aria-live="polite" />
+        </div>
         <ZoomBar name={name} onZoom={onZoom} />
-        <p ref={view} class="readout" aria-live="polite" />
       </div>
     </figure>
   );
 }
 
-function Caption({ name, lines }: { name: string; lines: readonly Line[] }) {
+/** What stands around a chart that fills the screen, in pixels. */
+const AROUND = 220;
+
+function isFull(element: Element | null): boolean {
+  return element !== null && document.fullscreenElement === element;
+}
+
+async function toggleFull(element: Element): Promise<void> {
+  if (isFull(element)) await document.exitFullscreen();
+  else await element.requestFullscreen();
+}
+
+/** Save a chart as it is drawn, with its name above. */
+function savePicture({ ctx: { canvas }, root }: uPlot, name: string): void {
+  const above = 28 * devicePixelRatio;
+  const picture = new OffscreenCanvas(canvas.width, canvas.height + above);
+  const context = picture.getContext("2d")!;
+  const style = getComputedStyle(root);
+  context.fillStyle = style.getPropertyValue("--page").trim();
+  context.fillRect(0, 0, picture.width, picture.height);
+  context.fillStyle = style.getPropertyValue("--text").trim();
+  context.font = `600 ${14 * devicePixelRatio}px system-ui`;
+  context.fillText(name, 10 * devicePixelRatio, 19 * devicePixelRatio);
+  context.drawImage(canvas, 0, above);
+  void picture.convertToBlob().then((blob) => save(fileName(name, "png"), blob));
+}
+
+/** A name that says more than that of the chart; empty where it does not. */
+function ownName(lines: readonly Line[], { label, points }: Line): string {
+  const { name, side } = familyOf(points);
+  const isAlone = lines.filter((each) => each.label === label && familyOf(each.points).side === side).length === 1;
+  return isAlone || points.name === name ? "" : points.name;
+}
+
+function Caption({ name, lines, children }: { name: string; lines: readonly Line[]; children: ComponentChildren }) {
   return (
     <figcaption>
       <strong>{name}</strong>
+      {children}
       <ul class="legend">
-        {lines.map(({ id, label, tone, points }) => {
+        {lines.map((line) => {
+          const { id, label, tone, points } = line;
           const { least, greatest } = extent(points.values);
+          const { side } = familyOf(points);
+          const own = ownName(lines, line);
+          const last = points.values.at(-1);
           return (
             <li key={id} class={`tone-${tone % TONES}`}>
-              <span class={`swatch ${points.kind}`} aria-hidden="true" />
+              <span class={`swatch ${side}`} aria-hidden="true" />
               {label && <span>{label}</span>}
-              {points.kind === "eval" && <span class="tag">evaluation</span>}
-              <span class="last">{short(points.values.at(-1))}</span>
+              {own && <span>{own}</span>}
+              {side === "eval" && <span class="tag">evaluation</span>}
+              <span class="last">{Number.isFinite(last) ? short(last) : String(last)}</span>
               <span class="range">
-                least {short(least)}, greatest {short(greatest)}
+                min {short(least)}, max {short(greatest)}
               </span>
             </li>
           );
@@ -197,7 +287,7 @@ function appearance(element: Element, lines: readonly Line[], { axis, isLog, isS
   const labels = (_: uPlot, splits: (number | null)[]) => splits.map((split) => short(split));
   const series = lines.flatMap(({ tone, points }): uPlot.Series[] => {
     const stroke = color(`--series-${tone % TONES}`);
-    const dash = points.kind === "eval" ? { dash: [7, 3] } : {};
+    const dash = familyOf(points).side === "eval" ? { dash: [7, 3] } : {};
     const drawn: uPlot.Series = { stroke, width: 1.5, points: { show: points.values.length < 2 }, spanGaps: lines.length > 1, ...dash };
     return isSmooth ? [{ ...drawn, alpha: 0.3, width: 1 }, drawn] : [drawn];
   });
@@ -259,7 +349,7 @@ function pointed(plot: uPlot, lines: readonly Line[], axis: Axis, isSmooth: bool
   const values = lines.flatMap(({ label, points }, number) => {
     const value = plot.data[isSmooth ? 2 * number + 1 : number + 1]?.[index];
     if (value == null) return [];
-    return [[label, points.kind === "eval" ? "evaluation" : "", short(value)].filter(Boolean).join(" ")];
+    return [[label, familyOf(points).side === "eval" ? "evaluation" : "", short(value)].filter(Boolean).join(" ")];
   });
   return values.length > 0 ? `${where}: ${values.join(", ")}` : where;
 }

@@ -1,6 +1,7 @@
 // The curves of one chart, as the library that draws them takes them.
 
 import type { Points } from "../model";
+import { familyOf } from "./family";
 import type { ChartOptions } from "./options";
 
 /** One curve: a metric of a TrainJob. */
@@ -12,11 +13,11 @@ export interface Line {
   tone: number;
 }
 
-/** Lines by the name of their metric, so that training and evaluation, and several TrainJobs, share a chart. */
+/** Lines by the quantity that they show, so that training and evaluation, and several TrainJobs, share a chart. */
 export function byMetric(lines: readonly Line[]): [name: string, lines: Line[]][] {
   const found = new Map<string, Line[]>();
   for (const line of lines) {
-    const name = line.points.name;
+    const { name } = familyOf(line.points);
     const others = found.get(name);
     if (others) others.push(line);
     else found.set(name, [line]);

@@ -6,7 +6,14 @@ export interface ChartOptions {
   smoothing: number;
   /** Steps where all samples have one; else time. */
   axis: "step" | "time";
+  /** Names of the charts that come first. */
+  pins: string[];
+  order: "reported" | "name";
+  /** What the names of metrics must have in them. */
+  search: string;
 }
+
+const MOST_PINS = 50;
 
 export const SMOOTHINGS = [0, 0.6, 0.9, 0.97, 0.99];
 
@@ -16,15 +23,22 @@ export function readOptions(query: URLSearchParams): ChartOptions {
     isLog: query.get("y") === "log",
     smoothing: smoothing > 0 && smoothing < 1 ? smoothing : 0,
     axis: query.get("x") === "time" ? "time" : "step",
+    pins: [...new Set(query.getAll("pin"))].slice(0, MOST_PINS),
+    order: query.get("order") === "name" ? "name" : "reported",
+    search: query.get("metric") ?? "",
   };
 }
 
 /** The query with these options, and with all else that is in it. */
-export function writeOptions(query: URLSearchParams, { isLog, smoothing, axis }: ChartOptions): string {
+export function writeOptions(query: URLSearchParams, { isLog, smoothing, axis, pins, order, search }: ChartOptions): string {
   const next = new URLSearchParams(query);
   const set = (name: string, value: string) => (value ? next.set(name, value) : next.delete(name));
   set("y", isLog ? "log" : "");
   set("smooth", smoothing ? String(smoothing) : "");
   set("x", axis === "time" ? "time" : "");
+  set("order", order === "name" ? "name" : "");
+  set("metric", search);
+  next.delete("pin");
+  for (const pin of pins.slice(0, MOST_PINS)) next.append("pin", pin);
   return next.toString();
 }

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, request, trainJobPath } from "../api";
 import { ENDED, type Job, type Rights } from "../model";
 import { Problem } from "../parts";
-import { clonePath, href, onLink } from "../route";
+import { clonePath, go, href, jobPath, onLink } from "../route";
 
 export function Actions({ job }: { job: Job }) {
   const [rights, setRights] = useState<Rights | null>(null);
@@ -26,6 +26,19 @@ export function Actions({ job }: { job: Job }) {
     }
     setBusy(false);
   }
+  /** Create a copy, as `Clone and edit` does without a change. */
+  async function retry(): Promise<void> {
+    setBusy(true);
+    setProblem("");
+    try {
+      const copy = await request<{ yaml: string }>("GET", `${path}/copy`);
+      const made = await request<{ namespace: string; name: string }>("POST", "/api/trainjobs", copy);
+      go(jobPath(made.namespace, made.name));
+    } catch (error) {
+      setProblem(error instanceof ApiError ? error.message : String(error));
+    }
+    setBusy(false);
+  }
   return (
     <div class="actions">
       {rights?.suspend &&
@@ -36,6 +49,11 @@ export function Actions({ job }: { job: Job }) {
         ))}
       {rights?.suspend && canScale(job) && (
         <Scale job={job} isBusy={isBusy} onScale={(nodes) => void change("POST", `${path}/scale`, { nodes })} />
+      )}
+      {rights?.create && ENDED.has(job.state) && (
+        <button type="button" disabled={isBusy} onClick={() => void retry()}>
+          {job.state === "Failed" ? "Retry" : "Run again"}
+        </button>
       )}
       {rights?.create && (
         <a class="button" href={href(clonePath(job))} onClick={onLink}>

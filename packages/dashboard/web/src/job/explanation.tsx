@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { request, trainJobPath } from "../api";
 import type { Cause, Explanation, Job, Node } from "../model";
 import { shown } from "./log_lines";
+import { errorOf } from "./traceback";
 
 const PAUSE = 3000;
 const AGAIN = 30_000;
@@ -52,8 +53,8 @@ export function useExplanation(job: Job, nodes: readonly Node[], isWanted: boole
 }
 
 const TITLES: Record<Explanation["verdict"], string> = {
-  running: "It is running, and nothing is known that holds it",
-  succeeded: "It has succeeded",
+  running: "It runs, and something is wrong",
+  succeeded: "It has succeeded, and something is to know",
   waiting: "Why it waits",
   failed: "Why it failed",
 };
@@ -62,7 +63,9 @@ export function ExplanationView({ of: { explanation, problem } }: { of: Answer }
   if (problem) return <p class="message">There is no explanation: {problem}</p>;
   if (!explanation) return null;
   const { verdict, causes, notes, unread } = explanation;
-  if (causes.length + notes.length + unread.length === 0 && verdict !== "running") return null;
+  // What runs, or has succeeded, needs no words.
+  if (causes.length === 0 && (verdict === "running" || verdict === "succeeded")) return null;
+  if (causes.length + notes.length + unread.length === 0) return null;
   return (
     <section class={`explanation ${verdict}`} aria-label="Explanation">
       <h2>{TITLES[verdict]}</h2>
@@ -89,14 +92,22 @@ export function ExplanationView({ of: { explanation, problem } }: { of: Answer }
 }
 
 function CauseView({ cause }: { cause: Cause }) {
+  const details = cause.details.map(shown);
+  // Of a traceback the last line comes first.
+  const error = errorOf(details);
   return (
     <div class="cause">
+      {error && <p class="error-title">{error}</p>}
       <p>
         <strong>{shown(cause.reason)}</strong> <span class="quiet">{shown(cause.about)}</span>
         <br />
         {shown(cause.message)}
       </p>
-      {cause.details.length > 0 && <pre class="detail">{cause.details.map(shown).join("\n")}</pre>}
+      {details.length > 0 && (
+        <pre class="detail mono" tabIndex={0} aria-label="Details">
+          {details.join("\n")}
+        </pre>
+      )}
       <p>
         <span class="quiet">Remedy:</span> {shown(cause.remedy)}
       </p>

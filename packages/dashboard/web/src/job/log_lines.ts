@@ -1,5 +1,7 @@
 // The last lines of the logs of some containers, in the order in which they were written.
 
+import { type Level, type Piece, levelOf, pieces } from "./ansi";
+
 export interface Line {
   /** Counts up from the first line, so that a line keeps its identity. */
   id: number;
@@ -8,13 +10,16 @@ export interface Line {
   /** The stamp without its "Z", which sorts after digits: fractions of a second have as many of them as they need. */
   time: string;
   text: string;
+  /** The same with its colours. */
+  pieces: Piece[];
+  level: Level;
 }
 
 export const KEPT = 5000;
 
 /** Add lines of one source to all; older ones than the last `KEPT` are dropped. */
 export function add(lines: readonly Line[], source: number, added: readonly [string, string][], firstId: number): Line[] {
-  const fresh = added.map(([stamp, text], index) => ({ id: firstId + index, source, stamp, time: stamp.replace(/Z$/, ""), text: shown(text) }));
+  const fresh = added.map(([stamp, text], index) => ({ id: firstId + index, source, stamp, time: stamp.replace(/Z$/, ""), ...looked(text) }));
   const oldest = fresh[0]?.time ?? "";
   // Sources are read side by side: only what was written since the first of the new lines has to be put in order.
   let split = lines.length;
@@ -31,11 +36,22 @@ export function bySource(lines: readonly Line[], count: number): Line[][] {
   return found;
 }
 
-const ESCAPES = /\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b[@-Z\\-_]/g;
-const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+function looked(raw: string): Pick<Line, "text" | "pieces" | "level"> {
+  const found = pieces(raw);
+  const text = textOf(found);
+  return { text, pieces: found, level: levelOf(text) };
+}
 
-/** A line as a terminal would leave it: the last state of a progress bar, no colours; other controls are visible. */
+function textOf(found: readonly Piece[]): string {
+  return found.map(({ text }) => text).join("");
+}
+
+/** Lines as a terminal would leave them. */
+export function shownLines(text: string): string {
+  return text.split("\n").map(shown).join("\n");
+}
+
+/** A line as a terminal would leave it, without its colours. */
 export function shown(text: string): string {
-  const plain = text.replace(ESCAPES, "");
-  return plain.slice(plain.lastIndexOf("\r") + 1).replace(CONTROLS, "\ufffd");
+  return textOf(pieces(text));
 }

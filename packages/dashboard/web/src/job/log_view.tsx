@@ -2,7 +2,11 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { fileName } from "../charts/arrangement";
+import { PictureButton, save } from "../charts/buttons";
 import { go, useLocation } from "../route";
+import { copy } from "../shell/copy";
+import { marked } from "./ansi";
 import { KEPT, type Line, bySource } from "./log_lines";
 
 /** Containers whose logs are shown together; the server gives no more. */
@@ -21,7 +25,11 @@ interface LogChoice {
   source: Source | null;
   text: string;
   isSplit: boolean;
-  set(name: "node" | "q" | "view", value: string): void;
+  /** Whether lines without the text are left out; else it is only marked. */
+  isFiltered: boolean;
+  hasTimes: boolean;
+  isWrapped: boolean;
+  set(name: "node" | "q" | "view" | "find" | "times" | "wrap", value: string): void;
 }
 
 export function useLogChoice(all: readonly Source[]): LogChoice {
@@ -30,6 +38,9 @@ export function useLogChoice(all: readonly Source[]): LogChoice {
     source: all.find((source) => source.path === query.get("node")) ?? null,
     text: query.get("q") ?? "",
     isSplit: query.get("view") === "split",
+    isFiltered: query.get("find") !== "marks",
+    hasTimes: query.get("times") === "on",
+    isWrapped: query.get("wrap") !== "off",
     set(name, value) {
       if (value) query.set(name, value);
       else query.delete(name);
@@ -51,7 +62,7 @@ interface LogViewProperties {
 }
 
 export function LogView({ all, choice, shown, lines, notes, children }: LogViewProperties) {
-  const { source, text, isSplit, set } = choice;
+  const { source, text, isSplit, isFiltered, hasTimes, isWrapped, set } = choice;
   const labels = shown.map(({ label }) => label);
   return (
     <section class="logs" aria-label="Logs">
@@ -68,7 +79,7 @@ export function LogView({ all, choice, shown, lines, notes, children }: LogViewP
           </select>
         </label>
         <label>
-          <span>Only lines with</span>
+          <span>{isFiltered ? "Only lines with" : "Find"}</span>
           <input type="search" value={text} onInput={(event) => set("q", event.currentTarget.value)} />
         </label>
         {shown.length > 1 && (
@@ -80,12 +91,24 @@ export function LogView({ all, choice, shown, lines, notes, children }: LogViewP
             </select>
           </label>
         )}
+        <label class="check">
+          <input type="checkbox" checked={isFiltered} onChange={(event) => set("find", event.currentTarget.checked ? "" : "marks")} />
+          <span>Filter</span>
+        </label>
+        <label class="check">
+          <input type="checkbox" checked={hasTimes} onChange={(event) => set("times", event.currentTarget.checked ? "on" : "")} />
+          <span>Times</span>
+        </label>
+        <label class="check">
+          <input type="checkbox" checked={isWrapped} onChange={(event) => set("wrap", event.currentTarget.checked ? "" : "off")} />
+          <span>Wrap</span>
+        </label>
       </div>
       {notes}
       {isSplit && shown.length > 1 ? (
-        <SideBySide lines={lines} text={text} labels={labels} />
+        <SideBySide lines={lines} choice={choice} labels={labels} />
       ) : (
-        <Screen lines={lines} text={text} labels={labels} />
+        <Screen lines={lines} choice={choice} labels={labels} />
       )}
       {children}
     </section>
@@ -94,60 +117,135 @@ export function LogView({ all, choice, shown, lines, notes, children }: LogViewP
 
 interface Shown {
   lines: readonly Line[];
-  text: string;
+  choice: LogChoice;
   labels: string[];
 }
 
-function SideBySide({ lines, text, labels }: Shown) {
+function SideBySide({ lines, choice, labels }: Shown) {
   const own = useMemo(() => bySource(lines, labels.length), [lines, labels.length]);
   return (
     <div class="panes">
       {labels.map((label, index) => (
         <section key={label}>
           <h3 class={`source-${index % 6}`}>{label}</h3>
-          <Screen lines={own[index]!} text={text} labels={[label]} />
+          <Screen lines={own[index]!} choice={choice} labels={[label]} />
         </section>
       ))}
     </div>
   );
 }
 
-function Screen({ lines, text, labels }: Shown) {
+function Screen({ lines, choice, labels }: Shown) {
+  const { text, isFiltered, hasTimes, isWrapped } = choice;
   const screen = useRef<HTMLDivElement>(null);
   const [isFollowing, setFollowing] = useState(true);
-  const found = useMemo(() => {
-    const wanted = text.toLowerCase();
-    return wanted ? lines.filter((line) => line.text.toLowerCase().includes(wanted)) : lines;
-  }, [lines, text]);
-  const shown = found.slice(-SHOWN);
+  const [current, setCurrent] = useState(-1);
+  const wanted = text.toLowerCase();
+  const found = useMemo(
+    () => (wanted && isFiltered ? lines.filter((line) => line.text.toLowerCase().includes(wanted)) : lines),
+    [lines, wanted, isFiltered],
+  );
+  const visible = found.slice(-SHOWN);
+  // Only lines that are shown can be walked to.
+  const stops = wanted ? visible.filter((line) => line.text.toLowerCase().includes(wanted)).map(({ id }) => id) : [];
+  const follow = () => {
+    setFollowing(true);
+    setCurrent(-1);
+  };
   useEffect(() => {
     if (isFollowing && screen.current) screen.current.scrollTop = screen.current.scrollHeight;
-  }, [shown, isFollowing]);
+  }, [visible, isFollowing]);
+  useEffect(() => {
+    if (current >= 0) screen.current?.querySelector(`[data-line="${current}"]`)?.scrollIntoView({ block: "center" });
+  }, [current]);
   const onScroll = () => {
     const { scrollTop, scrollHeight, clientHeight } = screen.current!;
     setFollowing(scrollHeight - scrollTop - clientHeight < 40);
   };
+  const place = stops.indexOf(current);
+  const walk = (by: number) => {
+    if (stops.length === 0) return;
+    setFollowing(false);
+    setCurrent(stops[place < 0 ? (by < 0 ? stops.length - 1 : 0) : (place + by + stops.length) % stops.length]!);
+  };
+  const content = () => found.map((line) => [line.stamp, labels.length > 1 ? labels[line.source] : "", line.text].filter(Boolean).join(" ")).join("\n") + "\n";
+  const name = labels.length === 1 ? labels[0]! : "logs";
   return (
     <>
-      <div class="screen" ref={screen} onScroll={onScroll} tabIndex={0} role="log" aria-live="off" aria-label={labels.length === 1 ? `Log lines of ${labels[0]}` : "Log lines"}>
-        {shown.map((line) => (
-          <div class="line" key={line.id}>
+      <div class="log-tools">
+        <p class="count">
+          {found.length > SHOWN ? `the last ${SHOWN} of ` : ""}
+          {found.length} {wanted && isFiltered ? "matching " : ""}lines{lines.length === KEPT ? `, of the last ${KEPT}` : ""}
+        </p>
+        {wanted && (
+          <div class="matches" role="group" aria-label="Matches">
+            <PictureButton picture="up" label="Previous match" isDisabled={stops.length === 0} onClick={() => walk(-1)} />
+            <PictureButton picture="down" label="Next match" isDisabled={stops.length === 0} onClick={() => walk(1)} />
+            <span class="quiet" role="status">
+              {place < 0 ? `${stops.length} with a match` : `${place + 1} of ${stops.length}`}
+            </span>
+          </div>
+        )}
+        <div class="log-buttons">
+          {!isFollowing && (
+            <button type="button" onClick={follow}>
+              Follow the newest
+            </button>
+          )}
+          <button type="button" disabled={found.length === 0} onClick={() => void copy(content(), "the lines")}>
+            Copy
+          </button>
+          <button type="button" disabled={found.length === 0} onClick={() => save(fileName(name, "log"), new Blob([content()], { type: "text/plain" }))}>
+            Download
+          </button>
+        </div>
+      </div>
+      <div
+        class={`screen${isWrapped ? "" : " unwrapped"}`}
+        ref={screen}
+        onScroll={onScroll}
+        tabIndex={0}
+        role="log"
+        aria-live="off"
+        aria-label={labels.length === 1 ? `Log lines of ${labels[0]}` : "Log lines"}
+      >
+        {visible.map((line) => (
+          <div class={`line ${line.level}${line.id === current ? " current" : ""}`} key={line.id} data-line={line.id}>
+            {hasTimes && <time dateTime={line.stamp}>{clockTime(line.stamp)}</time>}
             {labels.length > 1 && <span class={`source source-${line.source % 6}`}>{labels[line.source]}</span>}
             <span class="text" title={line.stamp}>
-              {line.text}
+              <Text of={line} wanted={wanted} />
             </span>
           </div>
         ))}
       </div>
-      <p class="count">
-        {found.length > SHOWN ? `the last ${SHOWN} of ` : ""}
-        {found.length} {text ? "matching " : ""}lines{lines.length === KEPT ? `, of the last ${KEPT}` : ""}
-        {!isFollowing && (
-          <button type="button" class="plain" onClick={() => setFollowing(true)}>
-            Go on with the newest
-          </button>
-        )}
-      </p>
     </>
   );
+}
+
+function Text({ of, wanted }: { of: Line; wanted: string }) {
+  if (!wanted && of.pieces.length < 2 && of.pieces.every(({ color, isBold, isFaint }) => color === null && !isBold && !isFaint)) return <>{of.text}</>;
+  return (
+    <>
+      {marked(of.pieces, wanted).map(({ text, isMatch, ...style }, index) =>
+        isMatch ? (
+          <mark key={index}>{text}</mark>
+        ) : (
+          <span key={index} class={classOf(style)}>
+            {text}
+          </span>
+        ),
+      )}
+    </>
+  );
+}
+
+function classOf({ color, isBold, isFaint }: { color: number | null; isBold: boolean; isFaint: boolean }): string {
+  return [color === null ? "" : `ansi-${color}`, isBold ? "ansi-bold" : "", isFaint ? "ansi-faint" : ""].filter(Boolean).join(" ");
+}
+
+/** The time of day of the reader's zone. */
+function clockTime(stamp: string): string {
+  const time = new Date(stamp);
+  return Number.isNaN(time.getTime()) ? "" : time.toLocaleTimeString(undefined, { hour12: false });
 }

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { Charts } from "../charts/charts";
+import { familyOf } from "../charts/family";
 import { useChartOptions } from "../charts/use_options";
 import { short } from "../format";
 import type { Points, TrainerStatus } from "../model";
@@ -10,7 +11,16 @@ import type { Points, TrainerStatus } from "../model";
 export function MetricCharts({ curves }: { curves: ReadonlyMap<string, Points> }) {
   const setting = useChartOptions();
   const lines = useMemo(
-    () => Array.from(curves, ([id, points]) => ({ id, label: "", points, tone: points.kind === "eval" ? 1 : 0 })),
+    () => {
+      const counts = new Map<string, number>();
+      return Array.from(curves, ([id, points]) => {
+        const { name, side } = familyOf(points);
+        const others = counts.get(`${side} ${name}`) ?? 0;
+        counts.set(`${side} ${name}`, others + 1);
+        // Training and evaluation have the same two colours in all charts.
+        return { id, label: "", points, tone: 2 * others + (side === "eval" ? 1 : 0) };
+      });
+    },
     [curves],
   );
   return <Charts lines={lines} {...setting} />;

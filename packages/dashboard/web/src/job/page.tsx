@@ -8,13 +8,15 @@ import { EarlierRuns } from "../history/earlier";
 import { write } from "../history/filters";
 import { HasHistory } from "../history/store";
 import type { Job, Node } from "../model";
-import { Back, type Fact, Facts, Grid, Problem, Problems, Progress, RuntimeLink, State, Yaml, useTitle } from "../parts";
+import { Back, type Fact, Facts, Grid, Problem, Problems, Progress, State, Yaml, useTitle } from "../parts";
 import { type Tab, comparePath, href, jobPath, onLink, pastPath, useLocation } from "../route";
 import { Actions } from "./actions";
 import { BuiltObjects } from "./objects";
 import { ExplanationView, useExplanation } from "./explanation";
 import { Logs } from "./logs";
 import { LastValues, MetricCharts } from "./metrics";
+import { failedFirst, isTroubled } from "./node_order";
+import { RecipeView } from "./recipe";
 import { type Page, usePage } from "./store";
 import { Events, Timeline } from "./timeline";
 
@@ -70,7 +72,7 @@ function Body({ page, job, tab }: { page: Page; job: Job; tab: Tab }) {
   const isExplained = tab === "overview" && (answer.explanation?.causes.length ?? 0) > 0;
   return (
     <>
-      <JobFacts job={job} />
+      {tab !== "logs" && <JobFacts job={job} />}
       {job.message && !isExplained && <p class={`message ${job.state === "Failed" ? "bad" : ""}`}>{job.message}</p>}
       <Problems of={page.problems} />
       <nav class="tabs" aria-label="Views of the TrainJob">
@@ -106,10 +108,6 @@ function JobFacts({ job }: { job: Job }) {
     ["Step", fraction(status?.currentStep, status?.totalSteps)],
     ["Epoch", fraction(status?.currentEpoch, status?.totalEpochs)],
     ["Last report", status?.lastUpdatedTime && !job.ended ? `${age(status.lastUpdatedTime, now)} ago` : ""],
-    ["Runtime", <RuntimeLink of={job} />],
-    ["Nodes", job.nodes ?? ""],
-    ["GPUs per node", job.devicesPerNode ?? ""],
-    ["Owner", job.owner],
     [job.ended ? "Took" : "Runs for", job.started ? age(job.started, end) : ""],
     ...job.steps.map((step): Fact => [
       step.name,
@@ -127,6 +125,11 @@ function fraction(done: number | undefined, total: number | undefined): string {
 function Overview({ page, job }: { page: Page; job: Job }) {
   return (
     <>
+      <RecipeView job={job} nodes={page.nodes} />
+      <section aria-label="Timeline">
+        <h2>Timeline</h2>
+        <Timeline job={job} nodes={page.nodes} />
+      </section>
       <section>
         <h2>Metrics</h2>
         {page.curves.size > 0 ? <MetricCharts curves={page.curves} /> : <LastValues of={job.trainerStatus} none={<NoMetrics />} />}
@@ -141,16 +144,10 @@ function Overview({ page, job }: { page: Page; job: Job }) {
         <h2>Nodes</h2>
         <Nodes nodes={page.nodes} />
       </section>
-      <div class="columns">
-        <section>
-          <h2>Timeline</h2>
-          <Timeline job={job} />
-        </section>
-        <section>
-          <h2>Events</h2>
-          <Events events={page.events} />
-        </section>
-      </div>
+      <section>
+        <h2>Events</h2>
+        <Events events={page.events} />
+      </section>
     </>
   );
 }
@@ -164,29 +161,32 @@ function NoMetrics() {
   );
 }
 
-const NODE_TITLES = ["Node", "Phase", "Restarts", "Requests", "Host", "Age", "Pod"];
+const NODE_TITLES = ["Node", "Phase", "Restarts", "Host", "Age", "Pod"];
 
 function Nodes({ nodes }: { nodes: Node[] }) {
   const now = useNow();
   if (nodes.length === 0) return <p class="nothing">There are no pods now.</p>;
+  const hasRequests = nodes.some(({ requests }) => Object.keys(requests).length > 0);
   return (
-    <Grid label="Nodes" titles={NODE_TITLES}>
-      {nodes.map((node) => (
-        <tr key={node.uid}>
+    <Grid label="Nodes" titles={hasRequests ? [...NODE_TITLES, "Requests"] : NODE_TITLES}>
+      {failedFirst(nodes).map((node) => (
+        <tr class={isTroubled(node) ? "troubled" : ""} key={node.uid}>
           <th scope="row">{node.node}</th>
           <td>
             {node.phase}
             {node.reason && <span class="tag warn">{node.reason}</span>}
           </td>
           <td>{node.restarts}</td>
-          <td>
-            {Object.entries(node.requests)
-              .map(([resource, amount]) => `${resource} ${amount}`)
-              .join(", ")}
-          </td>
           <td>{node.host}</td>
           <td>{age(node.created, now)}</td>
           <td>{node.name}</td>
+          {hasRequests && (
+            <td>
+              {Object.entries(node.requests)
+                .map(([resource, amount]) => `${resource} ${amount}`)
+                .join(", ")}
+            </td>
+          )}
         </tr>
       ))}
     </Grid>

@@ -1,8 +1,10 @@
 // What has happened to a TrainJob: its milestones and conditions, and the events about it.
 
 import { useNow } from "../clock";
-import { age, moment } from "../format";
-import type { Job, KubeEvent } from "../model";
+import { age, duration, moment } from "../format";
+import type { Job, KubeEvent, Node } from "../model";
+import { shownLines } from "./log_lines";
+import { type Phase, type PhaseName, phases } from "./phases";
 
 interface Milestone {
   time: string;
@@ -43,8 +45,45 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-export function Timeline({ job }: { job: Job }) {
+/** Its phases as one bar; the conditions of the TrainJob are folded below. */
+export function Timeline({ job, nodes = [] }: { job: Job; nodes?: readonly Node[] }) {
   const now = useNow();
+  return (
+    <>
+      <PhaseBar of={phases(job, nodes, now)} hasEnded={job.ended !== null} />
+      <details class="fold">
+        <summary>Conditions</summary>
+        <Milestones job={job} now={now} />
+      </details>
+    </>
+  );
+}
+
+const TITLES: Record<PhaseName, string> = {
+  queued: "Queued",
+  starting: "Starting",
+  data: "Fetching data",
+  running: "Running",
+  restarting: "Restarting",
+  stalled: "Stalled",
+  suspended: "Suspended",
+};
+
+function PhaseBar({ of, hasEnded }: { of: readonly Phase[]; hasEnded: boolean }) {
+  if (of.length === 0) return null;
+  return (
+    <ol class="phases" aria-label="Phases">
+      {of.map(({ name, from, to }, index) => (
+        <li key={`${name} ${from}`} class={name} style={{ flexGrow: Math.max(to - from, 1) }} title={`from ${moment(new Date(from).toISOString())}`}>
+          <span class="phase-name">{TITLES[name]}</span> <span class="quiet">{duration((to - from) / 1000)}</span>
+          {index === of.length - 1 && !hasEnded && <span class="unseen">, until now</span>}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Milestones({ job, now }: { job: Job; now: number }) {
   return (
     <ol class="timeline">
       {milestones(job).map((each) => (
@@ -62,9 +101,33 @@ export function Timeline({ job }: { job: Job }) {
   );
 }
 
-export function Events({ events, none = "No events: clusters keep them for an hour or so." }: { events: KubeEvent[]; none?: string }) {
-  const now = useNow();
+interface EventsProperties {
+  events: readonly KubeEvent[];
+  none?: string;
+}
+
+/** Warnings, and folded behind them all else that happens to every training. */
+export function Events({ events, none = "No events: clusters keep them for an hour or so." }: EventsProperties) {
+  const warnings = events.filter(({ type }) => type === "Warning");
+  const others = events.filter(({ type }) => type !== "Warning");
   if (events.length === 0) return <p class="nothing">{none}</p>;
+  return (
+    <>
+      {warnings.length > 0 && <EventList events={warnings} />}
+      {others.length > 0 && (
+        <details class="fold">
+          <summary>
+            {others.length} {others.length === 1 ? "event" : "events"} without warnings
+          </summary>
+          <EventList events={others} />
+        </details>
+      )}
+    </>
+  );
+}
+
+function EventList({ events }: { events: readonly KubeEvent[] }) {
+  const now = useNow();
   return (
     <ul class="events">
       {events.map((event) => (
@@ -76,7 +139,7 @@ export function Events({ events, none = "No events: clusters keep them for an ho
             </time>
             {event.count > 1 && <span class="quiet">, {event.count} times</span>}
           </div>
-          <p>{event.message}</p>
+          {event.message.includes("\n") ? <pre class="detail mono" tabIndex={0} aria-label={event.reason}>{shownLines(event.message)}</pre> : <p>{event.message}</p>}
         </li>
       ))}
     </ul>
