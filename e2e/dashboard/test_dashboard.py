@@ -94,6 +94,7 @@ def test_story(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
     expect(page.get_by_role("row", name="node-1")).to_contain_text("Running")
     expect(page.get_by_role("region", name="What runs")).to_contain_text("python")
     expect(page.get_by_role("list", name="Phases")).to_contain_text("Running")
+    picture(page, "job")
     page.get_by_text("Conditions", exact=True).click()
     expect(page.get_by_text("Allowed to run")).to_be_visible()
     page.get_by_role("searchbox", name="Metrics with").fill("rate")
@@ -110,7 +111,6 @@ def test_story(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
         assert download.value.suggested_filename == f"learning_rate.{ending}"
     rate.get_by_role("button", name="Pin learning_rate").click()
     expect(page.get_by_role("figure").first).to_contain_text("loss")
-    picture(page, "job")
     page.get_by_label("Logarithmic").check()
     page.get_by_role("combobox", name="Smoothing").select_option("0.9")
     assert "y=log" in page.url

@@ -129,7 +129,7 @@ def test_story(page: Page, dashboard: Dashboard, archive: Cluster) -> None:
     page.get_by_role("link", name="Compare with the earlier run").click()
     both = page.get_by_role("figure").filter(has_text="loss")
     expect(both.get_by_role("listitem")).to_have_count(2)
-    expect(both.get_by_role("listitem").nth(0)).to_contain_text("greatest 3")
+    expect(both.get_by_role("listitem").nth(0)).to_contain_text("max 3")
     expect(both.get_by_role("listitem").nth(1)).to_contain_text("ended")
     expect(both.get_by_role("listitem").nth(1)).to_contain_text("max 2")
     expect(both.locator("canvas")).to_be_attached()
@@ -261,11 +261,11 @@ def test_accessibility(context: BrowserContext, page: Page, url: Callable[[str],
     one = f"/history/vision/resnet-{COUNT - 1}/u-{COUNT - 1:04}"
     for path, shown in {
         "/history": "Times are those of",
-        one: "greatest 3",
+        one: "max 3",
         f"{one}/logs": "no data in /data",
         f"{one}/objects": "runtimeRef:",
         f"/jobs/vision/resnet-{COUNT - 1}": "Compare with the earlier run",
-        f"/compare?past=vision/resnet-{COUNT - 1}/u-{COUNT - 1:04}": "greatest 3",
+        f"/compare?past=vision/resnet-{COUNT - 1}/u-{COUNT - 1:04}": "max 3",
     }.items():
         page.goto(url(path))
         expect(page.get_by_text(shown).first).to_be_visible()

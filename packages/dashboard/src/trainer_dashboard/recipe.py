@@ -85,7 +85,9 @@ def _revision(job: Object) -> str:
 def _variable(variable: Object) -> Object:
     """A variable; `origin` says where a value that is elsewhere comes from."""
     name, value = str(variable.get("name") or ""), str(variable.get("value") or "")[:_LONGEST_TEXT]
-    kind, source = next(iter(mapping_at(variable, "valueFrom").items()), ("", {}))
+    origins = mapping_at(variable, "valueFrom")
+    kind = next(iter(origins), "")
+    source = mapping_at(origins, kind)
     parts = (source.get("name"), source.get("key"), source.get("fieldPath"), source.get("resource"))
     origin = " ".join([kind.removesuffix("KeyRef").removesuffix("Ref"), *(str(part) for part in parts if part)])
     return {
