@@ -91,6 +91,13 @@ def test_scaled(served: FakeClient, given: Object, said: str) -> None:
         pytest.param(
             job({"state": "Suspended"}, suspend=True),
             3,
+            IMMUTABLE,
+            str(IMMUTABLE),
+            id="suspended and never started",
+        ),
+        pytest.param(
+            job({"state": "Suspended"}, suspend=True),
+            3,
             ForbiddenError(403, "you may not patch trainjobs"),
             "you may not patch trainjobs",
             id="another refusal",

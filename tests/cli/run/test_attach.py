@@ -43,7 +43,7 @@ def has_ended_after_a_minute(status: dict[str, Any]) -> dict[str, Any]:
             FAILED,
             "-n default",
             1,
-            ["node-0 | hello", "a  Failed  after 1 min 00 s  JobsFailed: no data"],
+            ["node-0 | hello", "a  Failed  after 1 min 00 s  no data"],
             "note: trainer explain a -n default says what to do\n",
             id="failed",
         ),

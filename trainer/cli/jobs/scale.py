@@ -69,7 +69,7 @@ async def _scale(client: Client, job: Object, nodes: int, clock: Clock) -> None:
         await client.patch(TRAIN_JOBS, name_of(job), patch, namespace_of(job), field_manager=FIELD_MANAGER)
     except ApiError as error:
         # The server refuses no number as such, but any change of what is fixed now.
-        raise _fixed(job, nodes) if "immutable" in str(error) else error from None
+        raise _fixed(job, nodes, error) if "immutable" in str(error) else error from None
     if bounds and not TrainJobRow.of(job).is_suspended and await _is_refused(client, job, nodes, clock):
         raise CommandError(
             f"TrainJob {name_of(job)} asks for {_counted(nodes)} now, but goes on with those that it has: "
@@ -91,11 +91,13 @@ async def _is_refused(client: Client, job: Object, nodes: int, clock: Clock) -> 
     return is_refused
 
 
-def _fixed(job: Object, nodes: int) -> CommandError:
+def _fixed(job: Object, nodes: int, error: ApiError) -> Exception:
     """Why the number of nodes cannot change now, and what to do instead."""
     name, where = name_of(job), f"-n {namespace_of(job)}"
     row = TrainJobRow.of(job)
-    if row.started is None and not row.is_suspended:
+    if row.started is None and row.is_suspended:
+        return error
+    if row.started is None:
         return CommandError(
             f"TrainJob {name} cannot be scaled while its Jobs are there: trainer suspend {name} {where}, "
             f"trainer scale {name} {nodes} {where}, trainer resume {name} {where}"

@@ -26,16 +26,13 @@ from trainer.cli.metrics.metrics import MetricReader
 from trainer.cli.metrics.printing import MetricsFormat
 from trainer.cli.run.display import JobDisplay
 from trainer.cli.run.follow import follow_jobs
-from trainer.framework.plugin_api.failure import named_in
-from trainer.framework.status.status import LOG_HEADING
+from trainer.framework.plugin_api.failure import parts_of
 from trainer.kube.client import Client, DeleteOptions, Propagation
 from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.errors import KubeError
 from trainer.kube.objects import Object, find_condition, key_of, name_of, namespace_of, uid_of
-from trainer.kube.resource import PODS
 from trainer.kube.rest.connection import ConnectionOptions
 from trainer.kube.selection import Selection
-from trainer.progress.containers import node_name
 from trainer.view.progress import TrainingProgress
 from trainer.view.row import TrainJobRow
 
@@ -56,7 +53,7 @@ class TrainingFailedError(CommandError):
         self.node = node
         """The node that failed first, such as `node-1`; empty when that is not known."""
         self.line = line
-        """The last line of its log, which of a Python program is its exception; empty without a log."""
+        """The error of its program, such as `RuntimeError: no data`, or how it ended; empty when that is not known."""
         self.message = message
         """The whole message of the condition, with the end of the log."""
 
@@ -147,7 +144,7 @@ class SubmittedJob:
             if not JobState.of(self._job).is_terminal:
                 raise GoneError(f"TrainJob {self.name} was deleted before it has ended")
             if not JobState.of(self._job).is_complete:
-                raise await self._failure(cluster.client)
+                raise self._failure()
 
         self._call(end)
         return self
@@ -243,16 +240,10 @@ class SubmittedJob:
             raise GoneError(f"TrainJob {self.name} was deleted, and there is another one of its name")
         return job
 
-    async def _failure(self, client: Client) -> TrainingFailedError:
+    def _failure(self) -> TrainingFailedError:
         state = JobState.of(self._job)
         message = str((find_condition(self._job, state.word) or {}).get("message") or "")
-        log = message.partition(f"\n{LOG_HEADING}\n")[2].splitlines()
-        failed, node = named_in(message), ""
-        if failed is not None:
-            node = failed.pod
-            with suppress(KubeError):  # the pod may be gone; its name has that of the node
-                node = node_name(await client.get(PODS, failed.pod, self.namespace))
-        line = next((line.strip() for line in reversed(log) if line.strip()), "")
+        node, _, line = parts_of(message).headline.partition(": ")
         return TrainingFailedError(self.name, reason=state.reason, node=node, line=line, message=message)
 
     def _last_status(self) -> JobStatus:
