@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +38,24 @@ class Home:
         return subprocess.run(
             [BIN / program, *arguments], env=environment, capture_output=True, text=True, timeout=120, check=False
         )
+
+    def run_on_terminal(self, typed: str, *command: str) -> str:
+        """What a command shows on a terminal on which this is typed."""
+        environment = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
+        environment |= {"XDG_STATE_HOME": str(self.state)}
+        ours, theirs = pty.openpty()
+        with os.fdopen(ours, "r+b", buffering=0) as terminal:
+            with os.fdopen(theirs, "r+b", buffering=0) as end:
+                process = subprocess.Popen(
+                    [BIN / command[0], *command[1:]], env=environment, stdin=end, stdout=end, stderr=end
+                )
+            terminal.write(typed.encode())
+            shown = b""
+            with suppress(OSError):  # EIO: all have closed their end
+                while chunk := terminal.read(4096):
+                    shown += chunk
+            process.wait(timeout=120)
+        return shown.decode()
 
     def trainer(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self.run("trainer", *arguments)

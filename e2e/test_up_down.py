@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ from e2e.home import Home
 from e2e.installation import free_ports
 from e2e.processes import descendants, running
 from e2e.waiting import until
+from trainer.cli.local.up import kept_port
 
 pytestmark = [
     pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="`trainer up` brings its own cluster"),
@@ -73,18 +75,52 @@ def test_up_run_down(home: Home, tmp_path: Path) -> None:
     assert "node-0 | hello" in run.stdout
     assert re.search(r"^TrainJobs +1 \(1 Complete\)$", home.trainer("status").stdout, re.MULTILINE)
 
+    kubeconfig = home.kubeconfig.read_bytes()
     family = set(pids.values()).union(*map(descendants, pids.values()))
-    assert home.trainer("down").stdout == "manager stopped\ncluster stopped\n"
+    assert home.trainer("down").stdout == "recorder stopped\nmanager stopped\ncluster stopped\n"
     assert not any(map(running, family))
     assert home.trainer("status").returncode == 1
     assert home.trainer("down").returncode == 0
 
     assert home.trainer("up").returncode == 0
+    assert home.kubeconfig.read_bytes() == kubeconfig, "the cluster has another address or other credentials"
     assert re.search(r"^TrainJobs +1 \(1 Complete\)$", home.trainer("status").stdout, re.MULTILINE)
     down = home.trainer("down", "--delete")
-    assert down.stdout == "manager stopped\ncluster stopped\nobjects, volumes and logs deleted\n"
+    assert down.stdout == "recorder stopped\nmanager stopped\ncluster stopped\nobjects, volumes and logs deleted\n"
     assert home.trainer("up").returncode == 0
     assert home.kubectl.get("trainjob", "demo") is None
+    assert re.search(r"default +demo +Complete", home.trainer("get", "--history").stdout)
+
+
+def test_down_says_what_it_stops(home: Home, tmp_path: Path) -> None:
+    """On a terminal `down` asks while something is trained, and a no leaves everything; in a pipe it goes on."""
+    up = home.trainer("up", "--no-history")
+    assert up.returncode == 0, up.stdout + up.stderr
+    assert not re.search(r"^recorder", up.stdout, re.MULTILINE)
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(train_job("demo", "import time; time.sleep(600)")))
+    home.kubectl.kubectl("apply", "-f", str(tmp_path / "job.yaml"))
+
+    asked = home.run_on_terminal("n\n", "trainer", "down")
+    assert "default/demo (" in asked
+    assert "stop the cluster? [y/N]" in asked
+    assert "nothing was stopped" in asked
+    assert len(home.pids()) == 2
+
+    down = home.trainer("down").stdout
+    assert down.startswith("this stops 1 training:\n  default/demo (")
+    assert down.endswith("\nmanager stopped\ncluster stopped\n")
+
+
+def test_port_of_another_process(home: Home) -> None:
+    """A cluster whose port somebody has taken meanwhile does not start elsewhere unasked."""
+    assert home.trainer("up", "--no-history").returncode == 0
+    port = kept_port(home.kubeconfig)
+    home.trainer("down")
+    with socket.create_server(("127.0.0.1", port)):
+        up = home.trainer("up", "--no-history")
+        assert up.returncode == 1
+        assert f"error: port {port} of this cluster is taken by another process" in up.stderr
+        assert home.trainer("up", "--no-history", "--port", "0").returncode == 0
 
 
 @pytest.mark.parametrize("half", ["cluster", "manager"])

@@ -32,6 +32,7 @@ def up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StateDirectory:
     this = ProcessIdentity.of(os.getpid())
     assert this is not None
     RunRecord(this, datetime.now(UTC)).write(state.record("cluster"))
+    state.kubeconfig.touch()
     return state
 
 
@@ -59,6 +60,14 @@ def test_crashed_cluster(up: StateDirectory, monkeypatch: pytest.MonkeyPatch) ->
         current_cluster(None, None)
     monkeypatch.setenv("KUBECONFIG", "/other")
     assert current_cluster(None, None) == ConnectionOptions()
+
+
+def test_starting_cluster(up: StateDirectory) -> None:
+    """A cluster whose first start was interrupted is not replaced by another one, nor said to have no kubeconfig."""
+    up.kubeconfig.unlink()
+
+    with pytest.raises(CommandError, match="is starting: trainer up waits for it"):
+        current_cluster(None, None)
 
 
 def test_pod(up: StateDirectory, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ COMMANDS = {
         "Delete TrainJobs with their pods and everything else that was created for them."),
     "up": Listed(Panel.LAPTOP, "trainer.cli.local.up",
         "Start a dev cluster and a controller manager in the background, with CRDs and runtimes applied."),
-    "down": Listed(Panel.LAPTOP, "trainer.cli.local.up",
+    "down": Listed(Panel.LAPTOP, "trainer.cli.local.down",
         "Stop the cluster and the manager of `trainer up`."),
     "status": Listed(Panel.LAPTOP, "trainer.cli.local.up",
         "Show what runs in the background and what is on the cluster; exit code 0 when cluster and manager run, "

@@ -34,6 +34,11 @@ def output() -> Console:
     return _PlainConsole()
 
 
+def errors() -> Console:
+    """Standard error."""
+    return _PlainConsole(stderr=True)
+
+
 def say(text: str | Text = "") -> None:
     """Print one line to standard output."""
     output().print(text)
@@ -47,12 +52,12 @@ def complain(message: str) -> None:
 def note(message: str, *, kind: str = "note", style: str = "bold yellow") -> None:
     """Print one `note: ...` line, or one of another kind, to standard error."""
     line = Text(f"{kind}: ", style=style).append(printable(message), style="not bold default")
-    _PlainConsole(stderr=True).print(line)
+    errors().print(line)
 
 
 def quote(origin: Path, lines: Iterable[str]) -> None:
     """Print lines of a file to standard error."""
-    console = _PlainConsole(stderr=True)
+    console = errors()
     console.print(Text(f"--- {origin}", style="dim"))
     for line in lines:
         console.print(Text(line, style="dim"))

@@ -35,6 +35,8 @@ def current_cluster(kubeconfig: Path | None, context: str | None, *, pod_first: 
         state = StateDirectory.of_user()
         background = BackgroundProcess("cluster", state)
         if background.running() is not None:
+            if not state.kubeconfig.is_file():
+                raise CommandError("the cluster of `trainer up` is starting: trainer up waits for it")
             return ConnectionOptions(kubeconfig=state.kubeconfig, context=context)
         crash = background.crash()
         if crash is not None:  # another cluster is not the one that its user expects

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Final, Protocol
 
 from rich.console import Console
@@ -38,6 +40,15 @@ class PastTraining(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class RecorderProgram:
+    """The program that records a cluster."""
+
+    command: list[str]
+    ready: str
+    """Text that it prints once it records."""
+
+
 class History(Protocol):
     """The trainings that were recorded; all methods block."""
 
@@ -58,6 +69,9 @@ class History(Protocol):
             CommandError: there is no history.
         """
 
+    def recorder_program(self, kubeconfig: Path) -> RecorderProgram:
+        """The program that records the cluster of a kubeconfig, bounded as is right for a laptop."""
+
 
 def installed_history() -> History:
     """The history.
@@ -69,6 +83,11 @@ def installed_history() -> History:
         history: History = point.load()()
         return history
     raise CommandError("the history is not installed: pip install 'trainer-operator[dashboard]'")
+
+
+def recorder_program(kubeconfig: Path) -> RecorderProgram | None:
+    """What records the cluster of this kubeconfig on a laptop; None where no history is installed. Blocks."""
+    return installed_history().recorder_program(kubeconfig) if entry_points(group=_GROUP) else None
 
 
 def newest_of_history(name: str, namespace: str, uid: str | None = None) -> PastTraining | None:

@@ -70,6 +70,19 @@ def test_delete_data(tmp_path: Path) -> None:
     assert state.kubeconfig.exists()
 
 
+def test_interrupted_deletion(tmp_path: Path) -> None:
+    """What an interrupted deletion has left is no data of the next cluster, and the next deletion removes it."""
+    state = StateDirectory(tmp_path / "trainer")
+    left = state.root / "data.deleted"
+    (left / "objects").mkdir(parents=True)
+    (state.data / "objects").mkdir(parents=True)
+
+    state.delete_data()
+
+    assert not left.exists()
+    assert not state.data.exists()
+
+
 SERVER = [sys.executable, "-c", "import time; print('it is ready', flush=True); time.sleep(60)"]
 
 
@@ -160,3 +173,32 @@ def test_end_of_which_the_supervisor_has_yet_to_tell(tmp_path: Path) -> None:
 
     replace(run, supervisor=gone).write(state.record("server"))
     assert BackgroundProcess("server", state).crash() == "ended without leaving an exit code"
+
+
+async def test_interrupted_start(server: BackgroundProcess) -> None:
+    """Who is interrupted while a process starts leaves one that the next command finds, and can wait for."""
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await server.start(SERVER, ready="it is ready")
+    if server.running() is None:  # it was interrupted before there was a process
+        await server.start(SERVER, ready="it is ready")
+
+    await server.wait_until_ready("it is ready")
+    assert server.running() is not None
+
+
+async def test_interrupted_stop(server: BackgroundProcess) -> None:
+    """A process that ends after an interrupted stop has not crashed; the next stop forgets it."""
+    await server.start(SERVER, ready="it is ready")
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await server.stop()
+    server.state.stopping("server").touch()  # as an interruption a moment later leaves it
+    assert server.is_stopping()
+    assert server.crash() is None
+
+    await server.stop()
+
+    assert not server.is_stopping()
+    assert server.running() is None
+    assert not server.record_exists()

@@ -1,18 +1,24 @@
-"""`trainer up`, `down` and `status`: dev cluster and controller manager in the background."""
+"""`trainer up` and `status`: dev cluster, controller manager and recorder in the background."""
 
 from __future__ import annotations
 
+import errno
 import shlex
+import socket
 from collections import Counter
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 import typer
+import yaml
 from anyio.to_thread import run_sync
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.cli.console import duration, quote, say
+from trainer.cli.console import duration, note, quote, say
 from trainer.cli.current_cluster import warning_user
 from trainer.cli.errors import CommandError, ExitCode
 from trainer.cli.jobs.state import JobState
@@ -23,13 +29,14 @@ from trainer.cli.local.cluster import (
     Network,
     NodeResources,
     PodNetworkMode,
-    Port,
     cluster_command,
 )
 from trainer.cli.local.manager import prepare_manager, publish_version, wait_for_admission
+from trainer.cli.local.steps import Steps
 from trainer.cli.manifests import install_definitions, install_runtimes
 from trainer.cli.operate.manager import READY
 from trainer.cli.options import WantedApiVersion
+from trainer.cli.past import recorder_program
 from trainer.cli.processes.background import BackgroundProcess, StateDirectory
 from trainer.kube.client import Client
 from trainer.kube.errors import KubeError
@@ -51,28 +58,53 @@ MetricsPort = Annotated[
         "everybody else on this machine. Default: 0, nowhere.",
     ),
 ]
+KeptPort = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=65535,
+        help="Port of the API server on 127.0.0.1; 0 picks a free one. Default: that of the last start, so that "
+        "kubeconfigs stay valid.",
+    ),
+]
+RecordHistory = Annotated[
+    bool,
+    typer.Option(
+        "--history/--no-history",
+        help="Whether trainings are recorded, for trainer get --history. Needs the extra dashboard.",
+    ),
+]
+PROCESSES: Final = ("cluster", "manager", "recorder")
+"""What runs in the background, in the order in which it is started."""
+_SIGNALLED: Final = 128
+"""Exit codes above it stand for signals."""
+_HOST: Final = "127.0.0.1"
 _FIXED_AT_START = ("--feature-gates", "--gang-schedulers", "--node-resources")
 
 
 def up(
     *,
-    port: Port = 0,
+    port: KeptPort = None,
     pod_network: Network = PodNetworkMode.AUTO,
     node_resources: NodeResources = "",
     gang_schedulers: GangSchedulers = "",
     feature_gates: FeatureGates = "",
     metrics_port: MetricsPort = 0,
     api_version: WantedApiVersion = None,
+    history: RecordHistory = True,
 ) -> None:
     """Start a dev cluster and a controller manager in the background, with CRDs and runtimes applied.
 
-    A cluster keeps the version of TrainJobs with which it was first started; by default that is v2alpha1.
+    A cluster keeps its address, its credentials and the version of TrainJobs with which it was first started; by
+    default that is v2alpha1. What is trained is recorded, if the history is installed.
 
-    It can be run again at any time: running processes are left alone, crashed ones are reported and started again.
+    It can be run again at any time, also after Ctrl-C: running processes are left alone, crashed ones are reported and
+    started again.
     """
     state = StateDirectory.of_user()
+    kept = kept_port(state.kubeconfig) if port is None else port
     command = cluster_command(
-        port=port,
+        port=kept,
         data_dir=state.data,
         pod_network=pod_network,
         feature_gates=feature_gates,
@@ -80,26 +112,12 @@ def up(
         gang_schedulers=gang_schedulers,
     )
     configure_logging(json=False, level="error")
+    arguments = [*command, "--kubeconfig", str(state.kubeconfig)]
+    wanted = _Wanted(arguments, kept, metrics_port, api_version, is_recorded=history)
     with state.lock():
-        arguments = [*command, "--kubeconfig", str(state.kubeconfig)]
-        code = run_until_signal(lambda: _up(state, arguments, metrics_port, api_version))
-    raise typer.Exit(code)
-
-
-def down(
-    delete: Annotated[bool, typer.Option("--delete", help="Also delete all objects, volumes and logs.")] = False,
-) -> None:
-    """Stop the cluster and the manager of `trainer up`.
-
-    Objects, volumes and logs are kept, and `trainer up` starts with them again. Does nothing when nothing runs.
-    """
-    configure_logging(json=False, level="error")
-    state = StateDirectory.of_user()
-    if not state.root.exists():
-        say("nothing to stop")
-        return
-    with state.lock():
-        code = run_until_signal(lambda: _down(state, delete=delete))
+        code = run_until_signal(lambda: _up(state, wanted))
+    if code > _SIGNALLED:
+        note("interrupted; trainer up goes on from here, trainer down stops what runs")
     raise typer.Exit(code)
 
 
@@ -109,38 +127,89 @@ def status() -> None:
     raise typer.Exit(run_until_signal(lambda: _status(StateDirectory.of_user())))
 
 
-def _processes(state: StateDirectory) -> tuple[BackgroundProcess, BackgroundProcess]:
-    return BackgroundProcess("cluster", state), BackgroundProcess("manager", state)
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What `trainer up` is to start."""
+
+    command: list[str]
+    """Of the dev cluster."""
+    port: int
+    metrics_port: int
+    version: Version | None
+    is_recorded: bool
 
 
-async def _up(state: StateDirectory, command: list[str], metrics_port: int, wanted: Version | None) -> int:
-    cluster, manager = _processes(state)
-    for process in (cluster, manager):
+async def _up(state: StateDirectory, wanted: _Wanted) -> int:
+    cluster, manager, recorder = (BackgroundProcess(name, state) for name in PROCESSES)
+    for process in (cluster, manager, recorder):
+        if await run_sync(process.is_stopping):
+            await process.stop()
         crash = await run_sync(process.crash)
         if crash is not None:
             quote(process.log.path, await run_sync(process.log.tail))
             say(f"the {process.name} {crash}; starting it again")
-    if await run_sync(cluster.running) is None:
-        await manager.stop()  # it has the address and credentials of the cluster that is gone
-        await cluster.start(command, ready=CLUSTER_READY)
-    elif fixed := [option for option in _FIXED_AT_START if option in command]:
-        takes = f"{', '.join(fixed)} {'takes' if len(fixed) == 1 else 'take'}"
-        say(f"the cluster is running already: {takes} effect after trainer down and trainer up")
+    steps = Steps()
+    await _start_cluster(cluster, (manager, recorder), wanted, steps)
     async with connect(warning_user(ConnectionOptions(kubeconfig=state.kubeconfig))) as client:
-        version = _version(await served_versions(client), wanted)
-        await install_definitions(client, version=version)
-        if version == "v1alpha1":
-            await publish_version(client)
-        if await run_sync(manager.running) is None:
-            await _start_manager(client, manager, state, metrics_port, version)
-            if metrics_port:
-                say(f"metrics: http://127.0.0.1:{metrics_port}/metrics")
-        elif metrics_port:
-            say("the manager runs already: --metrics-port takes effect after trainer down and trainer up")
-        await install_runtimes(client, version)
+        version = _version(await served_versions(client), wanted.version)
+        with steps.step("install the definitions"):
+            await install_definitions(client, version=version)
+            if version == "v1alpha1":
+                await publish_version(client)
+        with steps.step("start the manager"):
+            await _start_manager(client, manager, state, wanted.metrics_port, version)
+        with steps.step("install the runtimes"):
+            await install_runtimes(client, version)
+    await _start_recorder(recorder, state, wanted, steps)
     code = await _status(state)
     say(f"\nexport KUBECONFIG={shlex.quote(str(state.kubeconfig))}    # lets kubectl talk to it")
     return code
+
+
+async def _start_cluster(
+    cluster: BackgroundProcess, clients: tuple[BackgroundProcess, ...], wanted: _Wanted, steps: Steps
+) -> None:
+    if await run_sync(cluster.running) is None:
+        for process in clients:  # they have the address and credentials of the cluster that is gone
+            await process.stop()
+        await run_sync(require_free, wanted.port)
+        with steps.step("start the cluster"):
+            await cluster.start(wanted.command, ready=CLUSTER_READY)
+        return
+    with steps.step("wait for the cluster"):
+        await cluster.wait_until_ready(CLUSTER_READY)
+    fixed = [option for option in _FIXED_AT_START if option in wanted.command]
+    if wanted.port and wanted.port != await run_sync(kept_port, cluster.state.kubeconfig):
+        fixed.insert(0, "--port")
+    if fixed:
+        takes = f"{', '.join(fixed)} {'takes' if len(fixed) == 1 else 'take'}"
+        say(f"the cluster is running already: {takes} effect after trainer down and trainer up")
+
+
+def kept_port(kubeconfig: Path) -> int:
+    """The port with which this cluster was started last; 0 when it was never. Blocks."""
+    try:
+        server = yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
+        return urlsplit(server).port or 0
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, yaml.YAMLError):
+        return 0
+
+
+def require_free(port: int) -> None:
+    """Check that the API server can listen on its port; 0 is always free. Blocks.
+
+    Raises:
+        CommandError: another process has it.
+    """
+    try:
+        socket.create_server((_HOST, port)).close()
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            return  # the cluster says what is wrong
+        raise CommandError(
+            f"port {port} of this cluster is taken by another process: end it (ss -ltnp 'sport = :{port}' shows it), "
+            "or move the cluster with trainer up --port 0, and use the new kubeconfig"
+        ) from None
 
 
 def _version(served: list[str], wanted: Version | None) -> Version:
@@ -156,31 +225,46 @@ def _version(served: list[str], wanted: Version | None) -> Version:
 async def _start_manager(
     client: Client, manager: BackgroundProcess, state: StateDirectory, metrics_port: int, version: Version
 ) -> None:
-    command = await prepare_manager(
-        client,
-        state.kubeconfig,
-        kubeconfig=state.manager_kubeconfig,
-        configuration=state.manager_configuration,
-        metrics_port=metrics_port,
-        version=version,
-    )
-    await manager.start(command, ready=READY)
+    if await run_sync(manager.running) is not None:
+        if metrics_port:
+            say("the manager runs already: --metrics-port takes effect after trainer down and trainer up")
+        await manager.wait_until_ready(READY)
+    else:
+        command = await prepare_manager(
+            client,
+            state.kubeconfig,
+            kubeconfig=state.manager_kubeconfig,
+            configuration=state.manager_configuration,
+            metrics_port=metrics_port,
+            version=version,
+        )
+        await manager.start(command, ready=READY)
+        if metrics_port:
+            say(f"metrics: http://{_HOST}:{metrics_port}/metrics")
     await wait_for_admission(client)
 
 
-async def _down(state: StateDirectory, *, delete: bool) -> int:
-    cluster, manager = _processes(state)
-    for process in (manager, cluster):
-        stopped = await process.stop()
-        say(f"{process.name} {'stopped' if stopped else 'was not running'}")
-    if delete:
-        await run_sync(state.delete_data)
-        say("objects, volumes and logs deleted")
-    return ExitCode.OK
+async def _start_recorder(recorder: BackgroundProcess, state: StateDirectory, wanted: _Wanted, steps: Steps) -> None:
+    """Start it where it is wanted and installed; a cluster without history is better than none."""
+    if not wanted.is_recorded:
+        if await recorder.stop():
+            say("the recorder was stopped")
+        return
+    program = await run_sync(recorder_program, state.kubeconfig)
+    if program is None:
+        return
+    try:
+        with steps.step("start the recorder"):
+            if await run_sync(recorder.running) is None:
+                await recorder.start(program.command, ready=program.ready)
+            else:
+                await recorder.wait_until_ready(program.ready)
+    except CommandError as error:
+        note(f"{error}: what is trained is not recorded", kind="warning")
 
 
 async def _status(state: StateDirectory) -> int:
-    cluster, manager = _processes(state)
+    cluster, manager, recorder = (BackgroundProcess(name, state) for name in PROCESSES)
     is_cluster_up = await run_sync(cluster.running) is not None
     lines: list[tuple[str, str]] = []
     server, answers = "", True
@@ -196,6 +280,8 @@ async def _status(state: StateDirectory) -> int:
     is_manager_up = await run_sync(manager.running) is not None
     _say("cluster", ", ".join(filter(None, [await run_sync(_condition, cluster), server])))
     _say("manager", await run_sync(_condition, manager))
+    if recorder.record_exists():
+        _say("recorder", await run_sync(_condition, recorder))
     for label, text in lines:
         _say(label, text)
     return ExitCode.OK if is_cluster_up and answers and is_manager_up else ExitCode.FAILED
@@ -223,7 +309,9 @@ def _condition(process: BackgroundProcess) -> str:
     crash = process.crash()
     if crash is not None:
         return f"{crash}; its log is {process.log.path}; trainer up starts it again"
-    return "not running; trainer up starts it"
+    return (
+        "not running; trainer up starts it" if not process.is_stopping() else "was being stopped; trainer down goes on"
+    )
 
 
 def _say(label: str, text: str) -> None:

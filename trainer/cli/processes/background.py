@@ -1,4 +1,4 @@
-"""What `trainer up` keeps: its state directory and two background processes."""
+"""What `trainer up` keeps: its state directory and its background processes."""
 
 from __future__ import annotations
 
@@ -64,14 +64,22 @@ class StateDirectory:
         """Standard output and error of a background process."""
         return self.root / f"{name}.log"
 
+    def stopping(self, name: str) -> Path:
+        """Exists from the moment at which `trainer` begins to stop a background process until it has done so."""
+        return self.root / f"{name}.stopping"
+
     def create(self) -> None:
         """Create the directory, readable by its owner only."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def delete_data(self) -> None:
-        """Delete the data of the dev cluster; blocks."""
+        """Delete the data of the dev cluster; blocks. Interrupted, it leaves no half of the data to the next start."""
+        doomed = self.data.with_name(f"{self.data.name}.deleted")
         try:
-            shutil.rmtree(self.data)
+            if doomed.exists():
+                shutil.rmtree(doomed)
+            self.data.rename(doomed)
+            shutil.rmtree(doomed)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -108,7 +116,7 @@ _GRACE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class BackgroundProcess:
-    """The cluster or the manager; every call reads the state directory anew."""
+    """The cluster, the manager or the recorder; every call reads the state directory anew."""
 
     name: str
     state: StateDirectory
@@ -118,6 +126,10 @@ class BackgroundProcess:
         """Its standard output and error."""
         return LogFile(self.state.log(self.name))
 
+    def record_exists(self) -> bool:
+        """Whether it was started, and not stopped since."""
+        return self.state.record(self.name).exists()
+
     def running(self) -> RunRecord | None:
         """The present run; None when it does not run."""
         run = RunRecord.read(self.state.record(self.name))
@@ -126,8 +138,11 @@ class BackgroundProcess:
     def crash(self) -> str | None:
         """How the last run ended, if `trainer` did not stop it.
 
-        None if it runs, was never started, or has ended so recently that its supervisor has not yet recorded it.
+        None if it runs, was never started, or has ended so recently that its supervisor has not yet recorded it. One
+        whose stop was interrupted has not crashed.
         """
+        if self.is_stopping():
+            return None
         run = RunRecord.read(self.state.record(self.name))
         if run is None or run.process.is_running():
             return None
@@ -143,19 +158,34 @@ class BackgroundProcess:
         return "ended without leaving an exit code"
 
     async def start(self, command: list[str], *, ready: str) -> RunRecord:
-        """Start it and wait until its log has the text `ready`; the log of the last run is kept as `.1`."""
+        """Start it and wait until its log has the text `ready`; the log of the last run is kept as `.1`.
+
+        Whoever is interrupted leaves either no process, or one with a record, which the next command finds.
+        """
         await run_sync(self.log.rotate)
-        run = await start_supervised(command, record=self.state.record(self.name), log=self.log.path)
-        await self.log.wait_until_ready(self.name, ready, self._wait_for_crash)
+        with anyio.CancelScope(shield=True):
+            run = await start_supervised(command, record=self.state.record(self.name), log=self.log.path)
+        await self.wait_until_ready(ready)
         return run
+
+    async def wait_until_ready(self, ready: str) -> None:
+        """Wait until its log has the text `ready`; returns at once where it has."""
+        await self.log.wait_until_ready(self.name, ready, self._wait_for_crash)
+
+    def is_stopping(self) -> bool:
+        """Whether a command has begun to stop it, and was interrupted or goes on."""
+        return self.state.stopping(self.name).exists()
 
     async def stop(self) -> bool:
         """Stop it if it runs, and forget its last run; returns whether it ran."""
         run = await run_sync(self.running)
+        mark = self.state.stopping(self.name)
         if run is not None:
+            await run_sync(mark.touch)
             await stop_process(run.process, grace_seconds=_GRACE_SECONDS)
             await self._wait_for_last_record()
         await run_sync(lambda: self.state.record(self.name).unlink(missing_ok=True))
+        await run_sync(lambda: mark.unlink(missing_ok=True))
         return run is not None
 
     async def _wait_for_crash(self) -> str:

@@ -32,7 +32,10 @@ class LogFile:
 
     def has(self, text: str) -> bool:
         """Whether the process has written this text."""
-        return self.path.exists() and text in self.path.read_text(errors="replace")
+        if not self.path.exists():
+            return False
+        with self.path.open(errors="replace") as lines:
+            return any(text in line for line in lines)
 
     def rotate(self) -> None:
         """Rename the file to `.1`, which is replaced."""

@@ -49,7 +49,8 @@ class RunRecord:
 async def start_supervised(command: list[str], *, record: Path, log: Path) -> RunRecord:
     """Start a command in the background; it outlives this process and its terminal."""
     supervisor = [sys.executable, "-m", "trainer.cli.processes.supervisor", str(record), str(log), *command]
-    result = await anyio.run_process(supervisor, stdin=subprocess.DEVNULL, check=False)
+    # A session of its own: Ctrl-C reaches the whole foreground group of a terminal.
+    result = await anyio.run_process(supervisor, stdin=subprocess.DEVNULL, check=False, start_new_session=True)
     started = await anyio.to_thread.run_sync(RunRecord.read, record)
     if result.returncode != 0 or started is None:
         detail = result.stderr.decode(errors="replace").strip()

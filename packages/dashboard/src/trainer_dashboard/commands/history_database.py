@@ -11,6 +11,8 @@ from trainer.cli.processes.background import StateDirectory
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.queries import History
 
+RECORDING = "started recorder"
+"""Logged by the recorder once all that existed is known."""
 VARIABLE = "TRAINER_HISTORY_DATABASE"
 
 DatabaseUrl = Annotated[

@@ -24,7 +24,7 @@ from trainer.kube.manager.health import HealthChecks
 from trainer.kube.manager.health_server import HealthServer
 from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.quantity import parse_quantity, quantity_problem
-from trainer_dashboard.commands.history_database import DatabaseUrl, database_of
+from trainer_dashboard.commands.history_database import RECORDING, DatabaseUrl, database_of
 from trainer_dashboard.history.notifications import Webhook
 from trainer_dashboard.history.recorder import Recorder
 from trainer_dashboard.history.retention import RetentionOptions
@@ -32,8 +32,6 @@ from trainer_dashboard.history.retention import RetentionOptions
 log = get_logger(__name__)
 
 _NOTIFY_URL = "TRAINER_HISTORY_NOTIFY_URL"
-READY = "started recorder"
-"""Logged once all that existed is known."""
 
 
 class NotifiedState(StrEnum):
@@ -97,7 +95,7 @@ def record(
                 )
 
                 async def announce() -> None:
-                    log.info(READY, database=opened.name)
+                    log.info(RECORDING, database=opened.name)
                     is_ready.set()
 
                 await recorder.run(started=announce)

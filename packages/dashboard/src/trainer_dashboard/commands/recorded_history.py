@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 
 from trainer.cli.console import note
 from trainer.cli.logs.choice import LogRequest
 from trainer.cli.metrics.printing import MetricsFormat
+from trainer.cli.past import RecorderProgram
 from trainer.kube.objects import Object
-from trainer_dashboard.commands.history_database import open_history
+from trainer_dashboard.commands.history_database import RECORDING, open_history
 from trainer_dashboard.commands.past import past_details, past_object, past_table
 from trainer_dashboard.commands.past_logs import print_past_logs
 from trainer_dashboard.commands.past_metrics import print_past_metrics
 from trainer_dashboard.history.errors import HistoryError
 from trainer_dashboard.history.queries import PAGE, Filter, History, TrainingRecord, only
+
+_RETAIN: Final = "90d"
+_RETAIN_SIZE: Final = "256Mi"
+"""What `trainer up` keeps of the trainings of a laptop."""
 
 
 class RecordedTraining:
@@ -70,3 +78,8 @@ class RecordedHistory:
             console.print(line)
         if len(records) == PAGE:
             note("older ones: trainer history list --limit 1000")
+
+    def recorder_program(self, kubeconfig: Path) -> RecorderProgram:
+        """`trainer history record`, which keeps less than for a team."""
+        command = [sys.executable, "-m", "trainer.cli", "history", "record", "--kubeconfig", str(kubeconfig)]
+        return RecorderProgram([*command, "--retain", _RETAIN, "--retain-size", _RETAIN_SIZE], ready=RECORDING)

@@ -212,6 +212,7 @@ class Database:
             raise HistoryError(f"cannot write {path}: {error.strerror}") from error
 
     def _upgrade(self, connection: Connection) -> None:
+        logging.getLogger("alembic").setLevel(logging.WARNING)  # it logs already while it is imported
         from alembic import command  # noqa: PLC0415 - only who records needs it, and it takes a while
         from alembic.config import Config  # noqa: PLC0415 - likewise
 
@@ -224,7 +225,6 @@ class Database:
             return
         if found is not None:
             self._check_version(found)
-        logging.getLogger("alembic").setLevel(logging.WARNING)
         config = Config()
         config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
         config.attributes["connection"] = connection
