@@ -103,7 +103,7 @@ def test_one_namespace(context: BrowserContext, team: Team) -> None:
     page = team.login(context, "namespaced", *READ)
     page.get_by_role("link", name="ours", exact=True).click()
     expect(page.get_by_role("row", name="node-0")).to_contain_text("Running")
-    expect(page.get_by_role("figure").filter(has_text="loss")).to_be_visible()
+    expect(page.get_by_role("row").filter(has_text="loss")).to_be_visible()
     expect(page.get_by_role("button", name="Suspend")).to_have_count(0)
     page.get_by_role("link", name="Logs").click()
     expect(page.get_by_role("log")).to_contain_text("hello from ours")
