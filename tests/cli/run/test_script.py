@@ -114,6 +114,7 @@ def test_suspend() -> None:
         pytest.param("../x.py --code-from git+https://x/y@" + "0" * 40, "must be a path in the repo", id="path"),
         pytest.param("x.py --code-from git+https://x/y@" + "0" * 40, "--runtime: must be given", id="unread script"),
         pytest.param("train.py --suspend --queue a", "--suspend: must not be given together with --queue", id="queue"),
+        pytest.param("train.py --stall-after soon", "--stall-after: soon is not a duration", id="stall"),
         pytest.param("train.py --folder . --code-from git+https://x/y@1", "--folder: must not be", id="two sources"),
         pytest.param("train.py --image ' a'", "spec.trainer.image", id="what admission refuses"),
     ],

@@ -167,6 +167,13 @@ def test_queue(version: Version) -> None:
     assert queued == [version == "v1alpha1", version == "v2alpha1"]
 
 
+@pytest.mark.parametrize("version", ["v2alpha1", "v1alpha1"])
+def test_stall_after(version: Version) -> None:
+    """The time without progress is that of the annotation, in seconds."""
+    annotations = job_of("torch-distributed", version, stall_after="1m30s")["metadata"]["annotations"]
+    assert annotations["trainer.kubeflow.org/trainer-status-stall-seconds"] == "90"
+
+
 def test_script_that_looks_like_an_option() -> None:
     """Python reads the file `-c.py` as a script, and not as its option -c."""
     job = job_of("plain", script="-c.py", arguments=())

@@ -100,6 +100,14 @@ Name = Annotated[
     str | None, typer.Option(help="Name of the TrainJob; default: that of the script.", rich_help_panel=_SCRIPT)
 ]
 Queue = Annotated[str | None, typer.Option(help="Queue of Kueue that it waits in.", rich_help_panel=_SCRIPT)]
+StallAfter = Annotated[
+    str | None,
+    typer.Option(
+        metavar="10m",
+        help="Time without progress after which it is Stalled, 0s for never; default: as the manager is configured.",
+        rich_help_panel=_SCRIPT,
+    ),
+]
 Suspend = Annotated[
     bool, typer.Option("--suspend", help="Create it suspended: trainer resume starts it.", rich_help_panel=_SCRIPT)
 ]
@@ -142,4 +150,6 @@ class ScriptOptions:
     labels: tuple[tuple[str, str], ...] = ()
     """Of the TrainJob; only from Python."""
     queue: str | None = None
+    stall_after: str | None = None
+    """A duration such as `10m`."""
     suspend: bool = False

@@ -35,6 +35,7 @@ from trainer.cli.run.options import (
     Script,
     ScriptOptions,
     SecretVariables,
+    StallAfter,
     Suspend,
     Timeout,
     Variables,
@@ -88,6 +89,7 @@ def run(
     secret_env: SecretVariables = None,
     name: Name = None,
     queue: Queue = None,
+    stall_after: StallAfter = None,
     suspend: Suspend = False,
     dry_run: DryRun = False,
     print_as: PrintAs = None,
@@ -118,6 +120,7 @@ def run(
         env=tuple(env or ()),
         secret_env=tuple(secret_env or ()),
         queue=queue,
+        stall_after=stall_after,
         suspend=suspend,
     )
     send = (

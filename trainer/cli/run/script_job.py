@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import secrets
 from dataclasses import dataclass
@@ -9,8 +10,10 @@ from typing import Final
 
 from trainer.api import patterns
 from trainer.api.kueue import QUEUE_LABEL
+from trainer.api.progress import STALL_SECONDS
 from trainer.api.trainjob import CODE_VOLUME, TRAIN_JOBS
 from trainer.cli.errors import BadInputError
+from trainer.cli.logs.logs import parse_duration
 from trainer.cli.run.code_source import GitCode
 from trainer.cli.run.frameworks import ChosenRuntime
 from trainer.cli.run.imports import Imports
@@ -101,6 +104,7 @@ def train_job(
             "name": name,
             "namespace": namespace,
             **({"labels": dict(options.labels)} if options.labels else {}),
+            **({"annotations": {STALL_SECONDS: _seconds(options.stall_after)}} if options.stall_after else {}),
         },
         "spec": {
             "runtimeRef": {"name": runtime.name, "kind": runtime.kind},
@@ -110,6 +114,10 @@ def train_job(
             "podSpecOverrides": [_override(jobs, container, config_map) for container in containers],
         },
     }
+
+
+def _seconds(duration: str) -> str:
+    return str(math.ceil(parse_duration(duration, "--stall-after").total_seconds()))
 
 
 def _command(options: ScriptOptions, code: Code, runtime: ChosenRuntime, variables: list[str]) -> list[str]:
