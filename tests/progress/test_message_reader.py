@@ -12,7 +12,7 @@ from trainer.progress.protocol import RejectedMessageError
 def steps_of(reader: MessageReader, *texts: str) -> list[int | None]:
     """The steps of the messages in lines of a log."""
     block = "".join(f"2026-01-01T00:00:00Z {text}\n" for text in texts).encode()
-    return [message.current_step for message, _ in reader.read(block)]
+    return [timed.message.current_step for timed in reader.read(block)]
 
 
 def step(number: int, prefix: str = "") -> str:

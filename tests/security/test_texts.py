@@ -74,7 +74,7 @@ def log_line(value: bytes) -> None:
     ):
         for prefix in (b"", value, b"[default0]:"):
             line = b"2026-01-02T10:00:00Z " + prefix + TAG.encode() + b" {" + member + b"}\n"
-            for message, _ in MessageReader(errors.append).read(line):
+            for message, *_ in MessageReader(errors.append).read(line):
                 for dropped in message.dropped:
                     assert is_shown(str(dropped))
     for error in errors:

@@ -24,6 +24,10 @@ REPORTER = "trainer.kubeflow.org/trainer-status-reporter"
 """On a TrainJob, or on the JobSet by a runtime: `"true"` has a reporter put beside a training that does not report."""
 
 
+PLAIN_LINES = "trainer.kubeflow.org/trainer-status-plain-lines"
+"""On a TrainJob or its JobSet: `"false"` keeps ordinary lines of the log from being read as progress."""
+
+
 REPORTER_CONTAINER = "trainer-reporter"
 """Name of the init container that puts the reporter beside a training."""
 
@@ -46,12 +50,12 @@ _CONTAINER_RULE = f"{patterns.WORDS[patterns.DNS_LABEL]}, with at most {_LONGEST
 
 def check_progress_annotations(annotations: Mapping[str, str] | None, path: str) -> Iterator[FieldError]:
     """Refuse values that mean nothing; the fields are `path` with the key in brackets."""
-    for key in (MONITORING, PRIMARY_POD, CONTAINER, STALL_SECONDS, REPORTER):
+    for key in (MONITORING, PRIMARY_POD, CONTAINER, STALL_SECONDS, REPORTER, PLAIN_LINES):
         value = (annotations or {}).get(key)
         if value is None:
             continue
         field = f"{path}[{key}]"
-        if key in {MONITORING, PRIMARY_POD, REPORTER}:
+        if key in {MONITORING, PRIMARY_POD, REPORTER, PLAIN_LINES}:
             if value not in {"true", "false"}:
                 yield not_supported(field, value, ("true", "false"))
         elif key == CONTAINER:
@@ -64,6 +68,11 @@ def check_progress_annotations(annotations: Mapping[str, str] | None, path: str)
 def monitoring_enabled(annotations: Mapping[str, str]) -> bool:
     """Whether a TrainJob or JobSet lets the log of its primary pod be read: unless it says false, however written."""
     return annotations.get(MONITORING, "").strip().lower() != "false"
+
+
+def plain_lines_enabled(annotations: Mapping[str, str]) -> bool:
+    """Whether a TrainJob or JobSet lets ordinary lines tell of the progress: unless it says false, however written."""
+    return annotations.get(PLAIN_LINES, "").strip().lower() != "false"
 
 
 def stall_seconds(annotations: Mapping[str, str]) -> float | None:

@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup
 from trainer.api.event_reasons import EventReason
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.jobset_pods import jobset_keys
-from trainer.api.progress import CONTAINER, STALL_SECONDS, monitoring_enabled, stall_seconds
+from trainer.api.progress import CONTAINER, STALL_SECONDS, monitoring_enabled, plain_lines_enabled, stall_seconds
 from trainer.api.trainjob import TRAIN_JOBS, is_managed_here
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.status.status import has_ended
@@ -176,7 +176,7 @@ class ProgressController:
             primary = primary_pod(pods, jobset)
             state = container_state(primary, jobset, obj) if primary is not None else None
         training = self._training_of(obj) or Training(obj, self._context, self._writer, self._start)
-        self._follow_container(training, obj, state)
+        self._follow_container(training, (obj, jobset or {}), state)
         training.steps.observe(obj, step_states(jobset, pods, state))
         if training.place is not None or training.steps:
             self._trainings[training.key] = training
@@ -213,8 +213,14 @@ class ProgressController:
             or (has_stopped(obj) and shows_remaining(obj))
         )
 
-    def _follow_container(self, training: Training, obj: Object, state: ContainerState | None) -> None:
-        """Follow the log of this container and stop the follower of any other."""
+    def _follow_container(self, training: Training, owners: Sequence[Object], state: ContainerState | None) -> None:
+        """Follow the log of this container and stop the follower of any other.
+
+        `owners` are the TrainJob and its JobSet, whose annotations say whether ordinary lines count.
+        """
+        obj, with_plain_lines = owners[0], all(plain_lines_enabled(annotations_of(each)) for each in owners)
+        if training.follower is not None and not with_plain_lines:
+            training.follower.reports.leave_plain_lines()
         if training.follower is not None:
             if state is not None and training.follower.place == state.place:
                 if (since := training.follower.observe(state)) is not None:
@@ -232,7 +238,8 @@ class ProgressController:
         # Another pod starts from nothing; its clock may differ from the first pod's.
         shown = shown_progress(obj) if training.place is None else None
         training.place, training.age = state.place, state.age
-        training.follower = Follower(self._context, state, shown, self._listener(training))
+        listener = self._listener(training)
+        training.follower = Follower(self._context, state, shown, listener, with_plain_lines=with_plain_lines)
         self._start(training.follower, str(training.key), partial(self._end_follower, training))
         if state.missing:
             detail = f"the pod has no container of this name; the log of {state.container} is read"
@@ -338,7 +345,7 @@ class ProgressController:
 
     def _record_message(self, training: Training, timed: TimedMessage) -> None:
         """Pass a message of the log to the writer and the stall watch."""
-        follower, (message, time) = training.follower, timed
+        follower, (message, time, _) = training.follower, timed
         if message.dropped:
             self._warn_of_dropped(training, message.dropped)
         if follower is None:
@@ -358,6 +365,7 @@ class ProgressController:
         shown_before, time = training.follower.status, Instant.parse(shown.last_updated_time)
         if time is None or (shown_before is not None and shown.last_updated_time <= shown_before.last_updated_time):
             return
+        training.follower.reports.leave_plain_lines()
         message = Message(progress_percentage=shown.progress_percentage, train_metrics=shown.train_metrics)
         self._record_progress(training, message, time)
 

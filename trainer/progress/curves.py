@@ -47,16 +47,18 @@ class Curves:
 
     Args:
         total_limit: samples of all metrics that are kept. Default: `TOTAL_LIMIT`.
+        with_plain_lines: see `SampleReader`.
     """
 
-    def __init__(self, *, total_limit: int = TOTAL_LIMIT) -> None:
+    def __init__(self, *, total_limit: int = TOTAL_LIMIT, with_plain_lines: bool = True) -> None:
         self.by_metric: dict[MetricId, Curve] = {}
         self.generation = 0
         """Changes when samples were dropped, so that what was sent before is to be sent again."""
         self.total = 0
         """Samples of all metrics."""
         self._total_limit = total_limit
-        self._reader = SampleReader()
+        self._with_plain_lines = with_plain_lines
+        self._reader = self._new_reader()
 
     def take(self, block: bytes) -> bool:
         """Read whole lines of a log; whether there were metrics in it."""
@@ -109,8 +111,14 @@ class Curves:
 
     def restart(self) -> None:
         """Begin with another run."""
+        self._begin_anew()
+        self._reader = self._new_reader()
+
+    def _new_reader(self) -> SampleReader:
+        return SampleReader(self._begin_anew, with_plain_lines=self._with_plain_lines)
+
+    def _begin_anew(self) -> None:
         self.drain()
-        self._reader = SampleReader()
         self.generation += 1
 
     def _curve_of(self, metric: MetricId) -> Curve | None:

@@ -56,11 +56,17 @@ class Follower:
     """
 
     def __init__(
-        self, context: FollowerContext, state: ContainerState, shown: TrainerStatus | None, listener: Listener
+        self,
+        context: FollowerContext,
+        state: ContainerState,
+        shown: TrainerStatus | None,
+        listener: Listener,
+        *,
+        with_plain_lines: bool = False,
     ) -> None:
         self._series = context.series
         self._listener = listener
-        self.reports = Reports(state, shown, self._reject)
+        self.reports = Reports(state, shown, self._reject, with_plain_lines=with_plain_lines)
         options = ContainerLogOptions(
             since=self.reports.since, line_limit=LINE_LIMIT, pace=context.pace, refusal_pause=REFUSAL_PAUSE
         )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from trainer.api.trainjob_status import TrainerStatus
 from trainer.kube.podlogs.instant import Instant
+from trainer.progress.plain_lines import PlainLines
 from trainer.progress.protocol import Message, RejectedMessageError, UnknownPrefixError, parse, tagged_lines
 
 
@@ -14,6 +16,8 @@ class TimedMessage(NamedTuple):
 
     message: Message
     time: Instant
+    is_plain: bool = False
+    """Whether it was recognised in ordinary lines, see `PlainLines`. Default: false, it has a tag."""
 
 
 class MessageReader:
@@ -21,18 +25,44 @@ class MessageReader:
 
     Where a launcher brings the lines of several ranks into the log, those of the lowest rank that has reported count:
     they differ in what they measure, and which rank reports is up to the training. Lines without a rank always count.
+
+    Args:
+        on_rejected: takes tagged lines that are none.
+        with_plain_lines: whether ordinary lines are read, too, until the first message: from then on they tell nothing,
+            and what they have told before gives way. Default: no.
+        shown: the status of the present run that an earlier process has written. Default: none.
     """
 
-    def __init__(self, on_rejected: Callable[[RejectedMessageError], None]) -> None:
+    def __init__(
+        self,
+        on_rejected: Callable[[RejectedMessageError], None],
+        *,
+        with_plain_lines: bool = False,
+        shown: TrainerStatus | None = None,
+    ) -> None:
         self._on_rejected = on_rejected
         self._lowest: tuple[int, ...] = ()
+        self._plain = PlainLines(shown) if with_plain_lines else None
 
     def restart(self) -> None:
         """Begin with another run, in which other ranks may report."""
         self._lowest = ()
+        self._plain = PlainLines() if self._plain is not None else None
+
+    def leave_plain_lines(self) -> None:
+        """Read ordinary lines no more, as a better source has reported."""
+        self._plain = None
 
     def read(self, block: bytes) -> Iterator[TimedMessage]:
         """The messages in whole lines of the log."""
+        for timed in self._tagged(block):
+            self._plain = None
+            yield timed
+        if self._plain is not None:
+            for message, time in self._plain.read(block):
+                yield TimedMessage(message, time, is_plain=True)
+
+    def _tagged(self, block: bytes) -> Iterator[TimedMessage]:
         for line in tagged_lines(block):
             if line.ranks and self._lowest and line.ranks > self._lowest:
                 continue

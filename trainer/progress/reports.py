@@ -24,6 +24,7 @@ class Reports:
         shown: the status that an earlier process has written; if it is of the present run, it is continued.
         on_rejected: takes tagged lines that are not a message, or stand behind text that no launcher writes. Default:
             they are left to the manager, which reports them in an event.
+        with_plain_lines: see `MessageReader`.
     """
 
     def __init__(
@@ -31,6 +32,8 @@ class Reports:
         state: ContainerState,
         shown: TrainerStatus | None = None,
         on_rejected: Callable[[RejectedMessageError], None] = lambda _: None,
+        *,
+        with_plain_lines: bool = False,
     ) -> None:
         self.state = state
         reported = Instant.parse(shown.last_updated_time) if shown is not None else None
@@ -44,7 +47,9 @@ class Reports:
         self._stream_run = TrainingRun() if goes_on else self._run
         """The reports since a stream last ended; they belong to one run, which the status of the pod may show later."""
         self._stream_began: Instant | None = None
-        self._reader = MessageReader(on_rejected)
+        self._reader = MessageReader(on_rejected, with_plain_lines=with_plain_lines, shown=self._resumed)
+        self._is_plain = False
+        """Whether the present run is known by ordinary lines only."""
 
     @property
     def resumed(self) -> TrainerStatus | None:
@@ -72,14 +77,28 @@ class Reports:
 
     def read(self, block: bytes) -> Iterator[TimedMessage]:
         """The messages in whole lines of the log, with errors of all their values that break a rule."""
-        for message, time in self._reader.read(block):
+        for timed in self._reader.read(block):
+            message, time, is_plain = timed
+            if is_plain and self._was_told_before(time):
+                continue
             if not message.is_all_dropped:
                 self._turn_to_new_run(time)
-            dropped = self._run.take(message, time)
+            if self._is_plain and not is_plain:
+                self._run = self._stream_run = TrainingRun()
+            self._is_plain = is_plain
+            dropped = self._run.take(message, time, adds_metrics=is_plain)
             if self._stream_run is not self._run:
-                self._stream_run.take(message, time)
+                self._stream_run.take(message, time, adds_metrics=is_plain)
             self._stream_began = self._stream_began or time
-            yield TimedMessage(replace(message, dropped=message.dropped + dropped) if dropped else message, time)
+            yield timed._replace(message=replace(message, dropped=message.dropped + dropped)) if dropped else timed
+
+    def leave_plain_lines(self) -> None:
+        """Read ordinary lines no more, since the training has reported elsewhere."""
+        self._reader.leave_plain_lines()
+
+    def _was_told_before(self, time: Instant) -> bool:
+        """Whether an earlier process may have read the message of this second, before which ordinary lines give way."""
+        return self.since is not None and time.seconds <= self.since.seconds
 
     def end_stream(self) -> None:
         """Note that a stream of the log was read to its end, as happens when the container ends."""

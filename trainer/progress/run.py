@@ -40,11 +40,15 @@ class TrainingRun:
         if status is not None and time is not None:
             self._resume(status, time)
 
-    def take(self, message: Message, time: Instant) -> tuple[FieldError, ...]:
+    def take(self, message: Message, time: Instant, *, adds_metrics: bool = False) -> tuple[FieldError, ...]:
         """Merge a message that was printed at `time`; calls must be in the order of the log.
+
+        If it `adds_metrics`, those that it lacks keep their values, as where each line has a part of them.
 
         Returns the errors of totals that it drops.
         """
+        if adds_metrics:
+            message = _with_metrics_of(self._reported, message)
         before, self._reported = self._measure, self._reported.merged(message)
         if message.is_all_dropped:  # nothing was measured; a metric that is no number any more is not shown
             return ()
@@ -119,6 +123,16 @@ class TrainingRun:
         self._pace.assume(remaining / (1 - self._share))
         if is_estimate(status.estimated_remaining_time_summary):
             self._reported = replace(self._reported, estimated_remaining_seconds=None)
+
+
+def _with_metrics_of(reported: Message, message: Message) -> Message:
+    """A message with the metrics that it lacks."""
+    train, evaluation = message.train_metrics, message.eval_metrics
+    return replace(
+        message,
+        train_metrics=None if train is None else {**(reported.train_metrics or {}), **train},
+        eval_metrics=None if evaluation is None else {**(reported.eval_metrics or {}), **evaluation},
+    )
 
 
 class _Measure(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from trainer.kube.podlogs.instant import Instant
@@ -37,9 +37,16 @@ class Sample(NamedTuple):
 
 
 class SampleReader:
-    """Reads samples from a log, block by block, and counts what else there was."""
+    """Reads samples from a log, block by block, and counts what else there was.
 
-    def __init__(self) -> None:
+    The samples of ordinary lines give way to the first message: `on_message` is called before its samples come.
+
+    Args:
+        on_message: called once if there were samples of ordinary lines before. Default: nothing.
+        with_plain_lines: whether ordinary lines of a training without messages count. Default: yes, as for a TrainJob.
+    """
+
+    def __init__(self, on_message: Callable[[], None] = lambda: None, *, with_plain_lines: bool = True) -> None:
         self.messages = 0
         """Number of messages, those without metrics included."""
         self.rejected = 0
@@ -51,11 +58,17 @@ class SampleReader:
         self.last_dropped = ""
         """The last of them, with the rule; printable."""
         self._reported = Message()
-        self._reader = MessageReader(self._reject)
+        self._reader = MessageReader(self._reject, with_plain_lines=with_plain_lines)
+        self._is_plain = False
+        self._on_message = on_message
 
     def read(self, block: bytes) -> Iterator[Sample]:
         """The samples in whole lines of a log."""
-        for message, time in self._reader.read(block):
+        for message, time, is_plain in self._reader.read(block):
+            if self._is_plain and not is_plain:
+                self._reported = Message()
+                self._on_message()
+            self._is_plain = is_plain
             self.messages += 1
             if message.dropped:
                 self.dropped += len(message.dropped)

@@ -19,6 +19,7 @@ from trainer.kube.clock import Clock
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import EVENTS, JOBS, Resource
+from trainer.progress.interest import MetricValue
 from trainer_kube_testing import FakeClient, ManualClock
 
 DEMO = ObjectKey("default", "demo")
@@ -45,7 +46,7 @@ async def following(
 
 
 async def test_from_submission_to_complete(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
-    """States, node logs and the result are shown; the outcome is the last state."""
+    """States, node logs and the result are shown; the outcome is the last state, with the metrics of plain lines."""
     async with following(client, display, clock, train_job()) as outcomes:
         client.add(train_job(state="Created"))
         await clock.advance(1)
@@ -64,10 +65,14 @@ async def test_from_submission_to_complete(client: FakeClient, display: Recordin
             client.add(node_pod("demo", index, phase="Succeeded"))
         client.add(train_job(**finished("Complete", "AllJobsCompleted", "all jobs completed")))
 
-    last = JobState("Complete", reason="AllJobsCompleted", message="all jobs completed")
+    state = outcomes[DEMO].state
+    assert state is not None
+    assert state.progress.metrics == (MetricValue("test_accuracy", "90", is_eval=True),)
+    last = JobState("Complete", state.progress, reason="AllJobsCompleted", message="all jobs completed")
     assert outcomes == {DEMO: JobOutcome(last, "test accuracy: 90 %")}
     assert outcomes[DEMO].is_complete
-    assert [state.word for state in display.states] == ["Submitted", "Created", "Running", "Complete"]
+    words = [state.word for state in display.states]
+    assert words == ["Submitted", "Created", "Running", "Running", "Complete"]  # twice: the metrics are news
     assert {"demo node-0: test accuracy: 90 %", "demo node-1: bye"} <= set(display.lines)
     assert not display.warnings
 

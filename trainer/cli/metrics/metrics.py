@@ -12,6 +12,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from trainer.api.progress import plain_lines_enabled
 from trainer.cli.console import note, output
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.errors import BadInputError, CommandError, GoneError
@@ -24,7 +25,7 @@ from trainer.cli.past import installed_history, newest_of_history
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import NotFoundError
-from trainer.kube.objects import Object, name_of, namespace_of, uid_of
+from trainer.kube.objects import Object, annotations_of, name_of, namespace_of, uid_of
 from trainer.kube.resource import PODS
 from trainer.progress.containers import StartedContainer
 from trainer.progress.primary import PrimaryContainer
@@ -89,7 +90,7 @@ class MetricReader(LogConsumer):
         self._console = console
         self._clock = clock
         self._primary = PrimaryContainer(client, job)
-        self._reader = SampleReader()
+        self._reader = self._new_reader()
         self._series: dict[MetricId, list[Sample]] = {}
         self._source: StartedContainer | None = None
         self._prints = False
@@ -158,13 +159,20 @@ class MetricReader(LogConsumer):
         """See `LogConsumer`."""
         if container != self._source:  # a new run of the training
             self._source = container
-            self._reader, self._series = SampleReader(), {}
+            self._reader, self._series = self._new_reader(), {}
         new = list(self._reader.read(block))
         for sample in new:
             self._series.setdefault(sample.metric, []).append(sample)
         self._has_news = self._has_news or bool(new)
         if self._prints and new:
             self._printer.print(new)
+
+    def _new_reader(self) -> SampleReader:
+        with_plain_lines = plain_lines_enabled(annotations_of(self._job))
+        return SampleReader(self._forget_samples, with_plain_lines=with_plain_lines)
+
+    def _forget_samples(self) -> None:
+        self._series.clear()
 
     def see_job(self, job: Object) -> None:
         """See `LogConsumer`."""

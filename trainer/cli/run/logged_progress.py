@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trainer.api.progress import monitoring_enabled
+from trainer.api.progress import monitoring_enabled, plain_lines_enabled
 from trainer.api.trainjob_status import STEP_FIELDS
 from trainer.kube.client import Client
 from trainer.kube.objects import Object, annotations_of
@@ -53,8 +53,9 @@ class LoggedProgress:
             return
         owners = self._job, await self.primary.jobset_of(pods)  # the JobSet has the annotations of the runtime
         self._is_monitored = all(monitoring_enabled(annotations_of(owner)) for owner in owners)
+        with_plain_lines = all(plain_lines_enabled(annotations_of(owner)) for owner in owners)
         if (state := await self.primary.find(pods)) is not None:
-            self._training = _observed(self._training, state)
+            self._training = _observed(self._training, state, with_plain_lines=with_plain_lines)
 
     def take(self, container: StartedContainer, block: bytes) -> bool:
         """Read lines of a container's log; returns whether they report progress."""
@@ -70,9 +71,9 @@ class LoggedProgress:
         return step is not None and step.state.place == container.place and bool([*step.read(block)])
 
 
-def _observed(reports: Reports | None, state: ContainerState) -> Reports:
+def _observed(reports: Reports | None, state: ContainerState, *, with_plain_lines: bool = False) -> Reports:
     """The reports of a container in its present state; another container begins anew."""
     if reports is None or reports.state.place != state.place:
-        return Reports(state)
+        return Reports(state, with_plain_lines=with_plain_lines)
     reports.observe(state)
     return reports

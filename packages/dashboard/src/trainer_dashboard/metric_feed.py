@@ -11,9 +11,10 @@ from typing import Final
 import anyio
 from anyio.abc import TaskGroup
 
+from trainer.api.progress import plain_lines_enabled
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock
-from trainer.kube.objects import Object, uid_of
+from trainer.kube.objects import Object, annotations_of, uid_of
 from trainer.kube.podlogs.position import Position
 from trainer.progress.containers import StartedContainer
 from trainer.progress.curves import Curves
@@ -40,7 +41,7 @@ class MetricFeed(FeedReader):
     """
 
     def __init__(self, client: Client, job: Object, clock: Clock) -> None:
-        self.curves = Curves(total_limit=SAMPLES)
+        self.curves = Curves(total_limit=SAMPLES, with_plain_lines=plain_lines_enabled(annotations_of(job)))
         self.count: Callable[[int], None] = _nothing
         """Called with the bytes of the curves. Default: they are not counted."""
         self._is_too_much = False

@@ -31,6 +31,7 @@ class MetricRecorder(FeedReader):
         progress: from the database.
         on_news: called when there is something to write.
         last_posted: the last samples of metrics that were taken from the status. Default: none were.
+        with_plain_lines: see `SampleReader`.
     """
 
     def __init__(
@@ -39,13 +40,15 @@ class MetricRecorder(FeedReader):
         progress: MetricProgress,
         on_news: Callable[[str], None],
         last_posted: Mapping[MetricId, PostedSample] | None = None,
+        *,
+        with_plain_lines: bool = True,
     ) -> None:
         self.uid = uid
         self.is_at_end = False
         """Whether the container that is followed has ended, and all of its log is read."""
         self._progress = progress
         self._on_news = on_news
-        self._curves = Curves(total_limit=BUFFER_LIMIT)
+        self._curves = Curves(total_limit=BUFFER_LIMIT, with_plain_lines=with_plain_lines)
         self._position = Position()
         self._container: StartedContainer | None = None
         """That to which the position belongs."""

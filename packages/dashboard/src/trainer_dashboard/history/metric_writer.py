@@ -10,9 +10,10 @@ from functools import partial
 import anyio
 from anyio.abc import TaskGroup
 
+from trainer.api.progress import plain_lines_enabled
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock, move_on_after
-from trainer.kube.objects import Object, mapping_at, namespace_of
+from trainer.kube.objects import Object, annotations_of, mapping_at, namespace_of
 from trainer.progress.feed import Feed
 from trainer_dashboard.history.chunks import URGENT
 from trainer_dashboard.history.metric_recorder import MetricRecorder
@@ -84,7 +85,8 @@ class MetricWriter:
                 self._done.add(uid)
                 return
             posted = await self._persistence.run(partial(last_posted, uid=uid, run=progress.run))
-            recorder = MetricRecorder(uid, progress, self._note, posted)
+            with_plain_lines = plain_lines_enabled(annotations_of(job))
+            recorder = MetricRecorder(uid, progress, self._note, posted, with_plain_lines=with_plain_lines)
             feed = Feed(self._client, job, self._clock, recorder, pace=PACE)
             recording = self._recordings[uid] = _Recording(namespace_of(job), recorder, feed, anyio.CancelScope())
             tasks.start_soon(self._follow, recording)
