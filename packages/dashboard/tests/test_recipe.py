@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from packages.dashboard.tests.conftest import train_job
-from trainer_dashboard.recipe import HIDDEN, recipe_of
+from trainer.kube.logs.redaction import REDACTED
+from trainer_dashboard.recipe import recipe_of
 from trainer_dashboard.rows import page_of
 
 
@@ -48,16 +49,39 @@ def test_command(command: Any, shown: list[str], repository: str, revision: str,
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
-        (["--hub-token", "hf_abc123"], ["--hub-token", HIDDEN]),
-        (["--hub-token=hf_abc123", "--lr", "1"], [f"--hub-token={HIDDEN}", "--lr", "1"]),
+        (["--hub-token", "hf_abc123"], ["--hub-token", REDACTED]),
+        (["--hub-token=hf_abc123", "--lr", "1"], [f"--hub-token={REDACTED}", "--lr", "1"]),
         (["--hub-token", "--lr"], ["--hub-token", "--lr"]),
         (["--tokenizer", "gpt2"], ["--tokenizer", "gpt2"]),
+        (["--password", "-Secret1"], ["--password", REDACTED]),
+        (["-u", "user:Secret1"], ["-u", f"user:{REDACTED}"]),
+        (["--db=postgres://u:Secret1@h"], [f"--db=postgres://u:{REDACTED}@h"]),
+        (["-c", "cd /w && HF_TOKEN=Secret1 python t.py"], ["-c", f"cd /w && HF_TOKEN={REDACTED} python t.py"]),
         (["x" * 5000], ["x" * 2048 + "..."]),
     ],
 )
 def test_arguments(words: list[str], shown: list[str]) -> None:
     """Values that may be secret are hidden, and very long words are cut."""
     assert recipe(args=words)["args"] == shown
+
+
+def test_split_option() -> None:
+    """The value of the last option of the command is the first of the arguments."""
+    found = recipe(command=["python", "t.py", "--hub-token"], args=["hf_abc123", "--lr"])
+    assert (found["command"], found["args"]) == (["python", "t.py", "--hub-token"], [REDACTED, "--lr"])
+
+
+def test_credentials_in_addresses() -> None:
+    """Passwords in the addresses of code, data and proxies are hidden."""
+    job = train_job()
+    job["spec"]["trainer"] = {
+        "command": [*START, "--git", "https://u:Secret1@host/repository", "main", "--", "python3", "a.py"],
+        "env": [{"name": "HTTPS_PROXY", "value": "http://u:Secret1@proxy"}],
+    }
+    job["spec"]["initializer"] = {"dataset": {"storageUri": "s3://KEY:Secret1@host/x"}}
+    found = recipe_of(job)
+    assert "Secret1" not in str(found)
+    assert found["repository"] == f"https://u:{REDACTED}@host/repository"
 
 
 def test_variables() -> None:
@@ -70,7 +94,7 @@ def test_variables() -> None:
     ]
     assert recipe(env=variables)["env"] == [
         {"name": "HF_HOME", "value": "/cache", "origin": ""},
-        {"name": "HUB_TOKEN", "value": HIDDEN, "origin": ""},
+        {"name": "HUB_TOKEN", "value": REDACTED, "origin": ""},
         {"name": "KEY", "value": "", "origin": "secret hub token"},
     ]
 

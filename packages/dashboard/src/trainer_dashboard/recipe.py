@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from trainer.cli.run.package import START
+from trainer.kube.logs.redaction import REDACTED
 from trainer.kube.logs.secret_words import is_secret, names_secret
 from trainer.kube.objects import Object, annotations_of, mapping_at, objects_in
+from trainer_dashboard.history.secret_forms import clean_text
 
-HIDDEN: Final = "(hidden)"
-"""Stands for a value that may be secret."""
 _LONGEST_TEXT: Final = 2048
 """Characters of a word or value; scripts of whole pages are written into commands."""
+_LONGEST_OPTION: Final = 128
 _MOST: Final = 500
 """Words of a command, and variables."""
 _REVISIONS: Final = frozenset({"git-revision", "git-commit", "git-sha", "revision"})
@@ -25,18 +26,20 @@ def recipe_of(job: Object) -> Object:
     """What the TrainJob itself says; what it leaves to its runtime is empty."""
     trainer = mapping_at(job, "spec", "trainer")
     command, repository, revision, is_packed = _training(_words(trainer.get("command")))
+    # Together: an option at the end of the command has its value in the arguments.
+    words = _without_secrets([*command, *_words(trainer.get("args"))])
     return {
-        "image": str(trainer.get("image") or ""),
-        "command": _without_secrets(command),
-        "args": _without_secrets(_words(trainer.get("args"))),
-        "repository": repository,
-        "revision": revision or _revision(job),
+        "image": _shown(str(trainer.get("image") or "")),
+        "command": words[: len(command)],
+        "args": words[len(command) :],
+        "repository": _shown(repository),
+        "revision": _shown(revision or _revision(job)),
         "isPacked": is_packed,
         "env": [_variable(each) for each in objects_in(trainer.get("env"))[:_MOST]],
         "resources": _resources(mapping_at(trainer, "resourcesPerNode")),
         "processes": str(trainer.get("numProcPerNode") or ""),
         "data": [
-            [title, str(uri)]
+            [title, _shown(str(uri))]
             for field, title in _DATA
             if (uri := mapping_at(job, "spec", "initializer", field).get("storageUri"))
         ],
@@ -46,8 +49,15 @@ def recipe_of(job: Object) -> Object:
 def _words(value: object) -> list[str]:
     if not isinstance(value, list):
         return []
-    words = [str(word) for word in value[:_MOST]]
-    return [word if len(word) <= _LONGEST_TEXT else f"{word[:_LONGEST_TEXT]}..." for word in words]
+    return [str(word) for word in value[:_MOST]]
+
+
+def _shown(text: str) -> str:
+    return _cut(clean_text(text))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
 
 
 def _training(command: list[str]) -> tuple[list[str], str, str, bool]:
@@ -62,29 +72,37 @@ def _training(command: list[str]) -> tuple[list[str], str, str, bool]:
 
 
 def _without_secrets(words: Sequence[str]) -> list[str]:
-    """The words; values of options whose names are those of secrets are hidden."""
+    """The words without what is a secret by its form, or by the name of its option or variable."""
     shown: list[str] = []
     before = ""
     for word in words:
         name, sign, value = word.partition("=")
-        if sign and names_secret(name) and is_secret(name, value):
-            shown.append(f"{name}={HIDDEN}")
-        elif before.startswith("-") and names_secret(before) and not word.startswith("-") and is_secret(before, word):
-            shown.append(HIDDEN)
+        if before.startswith("-") and names_secret(before) and not word.startswith("--") and is_secret(before, word):
+            shown.append(REDACTED)
+        elif sign and not any(map(str.isspace, name)) and names_secret(name) and is_secret(name, value):
+            shown.append(f"{name}={REDACTED}")
         else:
-            shown.append(word)
+            shown.append(_cut(_cleaned_behind(before, word)))
         before = "" if sign else word
     return shown
 
 
+def _cleaned_behind(option: str, word: str) -> str:
+    """A word without secrets, some of which have their form only behind their option, such as `-u name:password`."""
+    if not option.startswith("-") or len(option) > _LONGEST_OPTION:
+        return clean_text(word)
+    cleaned = clean_text(f"{option} {word}")
+    return cleaned.removeprefix(f"{option} ") if cleaned.startswith(f"{option} ") else clean_text(word)
+
+
 def _revision(job: Object) -> str:
     found = (value for name, value in annotations_of(job).items() if name.rpartition("/")[2] in _REVISIONS)
-    return next(found, "")[:_LONGEST_TEXT]
+    return next(found, "")
 
 
 def _variable(variable: Object) -> Object:
     """A variable; `origin` says where a value that is elsewhere comes from."""
-    name, value = str(variable.get("name") or ""), str(variable.get("value") or "")[:_LONGEST_TEXT]
+    name, value = str(variable.get("name") or ""), str(variable.get("value") or "")
     origins = mapping_at(variable, "valueFrom")
     kind = next(iter(origins), "")
     source = mapping_at(origins, kind)
@@ -92,7 +110,7 @@ def _variable(variable: Object) -> Object:
     origin = " ".join([kind.removesuffix("KeyRef").removesuffix("Ref"), *(str(part) for part in parts if part)])
     return {
         "name": name,
-        "value": HIDDEN if names_secret(name) and is_secret(name, value) else value,
+        "value": REDACTED if names_secret(name) and is_secret(name, value) else _shown(value),
         "origin": origin if kind else "",
     }
 

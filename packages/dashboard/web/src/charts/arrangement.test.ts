@@ -29,6 +29,11 @@ test("samples are saved as CSV, and nothing of it is a formula", () => {
   );
 });
 
+test("a name that begins like a number is no formula", () => {
+  const points = { kind: "train" as const, name: "-1+cmd|A0", times: [0], steps: [1], values: [-1e-7] };
+  expect(csvOf([{ id: "", label: "a", tone: 0, points }]).split("\n")[1]).toBe("a,train,'-1+cmd|A0,1,1970-01-01T00:00:00.000Z,-1e-7");
+});
+
 test.each([
   ["train/loss", "train-loss.csv"],
   ["損失", "-.csv"],

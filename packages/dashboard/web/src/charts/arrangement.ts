@@ -31,8 +31,10 @@ export function csvOf(lines: readonly Line[]): string {
   return [["training", "kind", "metric", "step", "time", "value"], ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
 }
 
+const NUMBER = /^-?(\d+(\.\d+)?(e[+-]?\d+)?|Infinity)$/;
+
 function cell(text: string): string {
-  const safe = /^[=@\t\r]|^[+-](?![\d.]|Infinity)/.test(text) ? `'${text}` : text;
+  const safe = /^[=@\t\r\n+-]/.test(text) && !NUMBER.test(text) ? `'${text}` : text;
   return QUOTED.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 

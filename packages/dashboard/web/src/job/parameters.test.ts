@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { commandText, parametersOf } from "./parameters";
+import { commandText, parametersOf, visible } from "./parameters";
 
 test.each([
   ["python train.py --lr 0.1 --batch-size=32 --fp16", [["lr", "0.1"], ["batch-size", "32"], ["fp16", ""]]],
@@ -16,4 +16,9 @@ test.each([
 
 test("a command can be given to a shell", () => {
   expect(commandText(["python", "-c", "print('a b')", "--lr=1"])).toBe(`python -c 'print('\\''a b'\\'')' --lr=1`);
+});
+
+test("what runs is shown whole, whatever a terminal would make of it", () => {
+  expect(visible("curl x | sh\r\npython a.py")).toBe("curl x | sh\npython a.py");
+  expect(visible("rm -rf /data\rpython a.py")).toBe("rm -rf /data\ufffdpython a.py");
 });

@@ -42,3 +42,8 @@ export function parametersOf(words: readonly string[]): [name: string, value: st
 function isValue(word: string): boolean {
   return !OPTION.test(word) && !(word.startsWith("-") && ASSIGNED.test(word));
 }
+
+/** A text with its controls as signs, but for tabs and ends of lines: nothing that runs is left out. */
+export function visible(text: string): string {
+  return text.replace(/\r\n/g, "\n").replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+}

@@ -4,12 +4,11 @@ import type { ComponentChildren } from "preact";
 import type { Job, Node } from "../model";
 import { type Fact, Facts, RuntimeLink } from "../parts";
 import { Copy } from "../shell/copy";
-import { shown } from "./log_lines";
-import { commandText, parametersOf } from "./parameters";
+import { commandText, parametersOf, visible } from "./parameters";
 
 export function RecipeView({ job, nodes }: { job: Job; nodes: readonly Node[] }) {
   const { recipe } = job;
-  const words = [...recipe.command, ...recipe.args].map(shown);
+  const words = [...recipe.command, ...recipe.args].map(visible);
   const parameters = parametersOf(words);
   const image = recipe.image || nodes.find(({ image }) => image)?.image || "";
   const facts: Fact[] = [
@@ -56,8 +55,8 @@ export function RecipeView({ job, nodes }: { job: Job; nodes: readonly Node[] })
           <dl class="variables">
             {recipe.env.map(({ name, value, origin }) => (
               <div key={name}>
-                <dt>{shown(name)}</dt>
-                <dd>{origin ? <span class="quiet">from {shown(origin)}</span> : shown(value)}</dd>
+                <dt>{visible(name)}</dt>
+                <dd>{origin ? <span class="quiet">from {visible(origin)}</span> : visible(value)}</dd>
               </div>
             ))}
           </dl>
@@ -70,7 +69,7 @@ export function RecipeView({ job, nodes }: { job: Job; nodes: readonly Node[] })
 function Text({ children, title }: { children: string; title?: string }) {
   return (
     <span class="mono" title={title}>
-      {shown(children)}
+      {visible(children)}
     </span>
   );
 }

@@ -8,7 +8,7 @@ import { go, href, onLink } from "../route";
 import { useRuntimes } from "../runtimes/store";
 import { complete } from "../runtimes/usage";
 import { Command } from "../shell/copy";
-import { type Filters, PHASES, id, phases, read, select, values, write } from "./filters";
+import { type Filters, PHASES, phases, read, select, values, write } from "./filters";
 import { choices } from "./groups";
 import { Choice, SearchField } from "./keys";
 import { SavedViews } from "./saved";
@@ -40,7 +40,7 @@ export function List({ query }: { query: URLSearchParams }) {
           <p class="count" role="status">
             {isLoaded && more === 0 ? `${chosen.length} of ${rows.size} TrainJobs` : problem ? "" : "Loading ..."}
           </p>
-          <Selected rows={all.filter((row) => selected.has(id(row)))} onClear={() => onSelect(new Set())} />
+          <Selected rows={chosen.filter((row) => selected.has(row.uid))} onClear={() => onSelect(new Set())} />
           {isLoaded && more === 0 && chosen.length === 0 ? (
             <p class="nothing">
               No TrainJob matches. <a href={href("/")} onClick={onLink}>Show all</a>

@@ -14,16 +14,22 @@ const EACH = 4;
 const DONE: Record<Action, string> = { suspend: "Suspended", resume: "Resumed", delete: "Deleted" };
 const ASKED: Record<Action, string> = { suspend: "Suspend", resume: "Resume", delete: "Delete" };
 
+/** What is asked about, with the TrainJobs of that moment: the list goes on to change. */
+interface Asked {
+  action: Action;
+  rows: readonly Listed[];
+}
+
 interface SelectedProperties {
   rows: readonly Listed[];
   onClear(): void;
 }
 
 export function Selected({ rows, onClear }: SelectedProperties) {
-  const [asked, setAsked] = useState<Action | null>(null);
+  const [asked, setAsked] = useState<Asked | null>(null);
   const [isBusy, setBusy] = useState(false);
   if (rows.length === 0) return null;
-  async function run(action: Action): Promise<void> {
+  async function run({ action, rows }: Asked): Promise<void> {
     setAsked(null);
     setBusy(true);
     await act(action, affected(action, rows));
@@ -48,7 +54,7 @@ export function Selected({ rows, onClear }: SelectedProperties) {
           type="button"
           class={action === "delete" ? "danger" : ""}
           disabled={isBusy || affected(action, rows).length === 0}
-          onClick={() => setAsked(action)}
+          onClick={() => setAsked({ action, rows })}
         >
           {ASKED[action]} ...
         </button>
@@ -56,7 +62,7 @@ export function Selected({ rows, onClear }: SelectedProperties) {
       <button type="button" class="plain" onClick={onClear}>
         Clear selection
       </button>
-      {asked && <Confirm action={asked} rows={rows} onConfirm={() => void run(asked)} onClose={() => setAsked(null)} />}
+      {asked && <Confirm {...asked} onConfirm={() => void run(asked)} onClose={() => setAsked(null)} />}
     </div>
   );
 }
@@ -71,9 +77,7 @@ async function act(action: Action, rows: readonly Listed[]): Promise<void> {
   if (rows.length > EACH) toast(`${DONE[action]} ${done} of ${rows.length} TrainJobs`, done === rows.length ? "good" : "bad");
 }
 
-interface ConfirmProperties {
-  action: Action;
-  rows: readonly Listed[];
+interface ConfirmProperties extends Asked {
   onConfirm(): void;
   onClose(): void;
 }

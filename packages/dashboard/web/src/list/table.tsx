@@ -23,7 +23,7 @@ export interface Setting {
   set(changes: Partial<Filters>): void;
 }
 
-/** The identities of rows that are selected. */
+/** The UIDs of rows that are selected: a TrainJob that is made again is another one. */
 export interface Selection {
   selected: ReadonlySet<string>;
   onSelect(selected: ReadonlySet<string>): void;
@@ -93,7 +93,7 @@ function toggled(set: ReadonlySet<string>, value: string): Set<string> {
 }
 
 function SelectAll({ rows, selected, onSelect }: Selection & { rows: Listed[] }) {
-  const isAll = rows.length > 0 && rows.every((row) => selected.has(id(row)));
+  const isAll = rows.length > 0 && rows.every((row) => selected.has(row.uid));
   return (
     <div role="columnheader" class="check">
       <input
@@ -103,7 +103,7 @@ function SelectAll({ rows, selected, onSelect }: Selection & { rows: Listed[] })
         ref={(input) => {
           if (input) input.indeterminate = !isAll && selected.size > 0;
         }}
-        onChange={() => onSelect(isAll ? new Set() : new Set(rows.map(id)))}
+        onChange={() => onSelect(isAll ? new Set() : new Set(rows.map(({ uid }) => uid)))}
       />
     </div>
   );
@@ -176,7 +176,7 @@ interface LineProperties extends Place {
 
 function Line({ row, shown, selection, ...place }: LineProperties) {
   const now = useNow();
-  const isSelected = selection?.selected.has(id(row)) ?? false;
+  const isSelected = selection?.selected.has(row.uid) ?? false;
   const reason = reasonOf(row);
   return (
     <div {...placed(place)} class={`row${isSelected ? " selected" : ""}${reason ? " explained" : ""}`}>
@@ -186,7 +186,7 @@ function Line({ row, shown, selection, ...place }: LineProperties) {
             type="checkbox"
             aria-label={`Select ${row.name}`}
             checked={isSelected}
-            onChange={() => selection.onSelect(toggled(selection.selected, id(row)))}
+            onChange={() => selection.onSelect(toggled(selection.selected, row.uid))}
           />
         </div>
       )}
