@@ -53,6 +53,16 @@ async def test_silence(clock: ManualClock, reports: list[int], seconds: float) -
     assert not watch.is_silent
 
 
+async def test_a_time_in_the_future(clock: ManualClock) -> None:
+    """A status with a time in the future, such as a program may post, leaves later reports what they are."""
+    watch = SilenceWatch(clock)
+    watch.watch("run", BEGAN, {"lastUpdatedTime": "2099-01-01T00:00:00Z"})
+    await clock.advance(1_000_000)
+    assert watch.check()
+    watch.record(Instant.of(clock.now()))
+    assert not watch.check()
+
+
 async def test_no_silence(clock: ManualClock) -> None:
     """A first report that never comes is none, nor is a training that is not watched."""
     for watch in (await watched(clock, []), SilenceWatch(clock)):

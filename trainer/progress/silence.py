@@ -80,7 +80,7 @@ class SilenceWatch:
         self._run, self._began = run, began
         last = Instant.parse(str(shown.get("lastUpdatedTime") or "")) if is_first else None
         if last is not None and (began is None or last > began):
-            self._note(last)
+            self._note(self._past(last))
             self.is_silent = shows_silence(shown)
 
     def stop(self) -> None:
@@ -91,6 +91,7 @@ class SilenceWatch:
 
     def record(self, time: Instant) -> None:
         """Record the time of a report; reports within one second count as one, and end a silence."""
+        time = self._past(time)
         if self._run is None or (self._last is not None and time.seconds <= self._last.seconds):
             return
         if self._last is not None:
@@ -112,6 +113,10 @@ class SilenceWatch:
         if self.is_silent or self._most == math.inf:
             return None
         return max(self._reported_at + self._most - self._clock.monotonic(), 0.0)
+
+    def _past(self, time: Instant) -> Instant:
+        """A time that a program has written, at the latest now: later reports would seem to be older."""
+        return min(time, Instant.of(self._clock.now()))
 
     def _note(self, time: Instant) -> None:
         self._last, self._reported_at = time, self._clock.monotonic()

@@ -50,8 +50,8 @@ def test_the_manager_uses_it(made: Path, tmp_path: Path) -> None:
     """The entry point leads to the class, under the name that the class has."""
     source = (made / "src" / "trainer_greeting" / "plugin.py").read_text()
     project = tomllib.loads((made / "pyproject.toml").read_text())["project"]
-    assert project["entry-points"] == {"trainer.plugins": {"greeting": "trainer_greeting.plugin:Greeting"}}
-    with installed(tmp_path, greeting=(source, "Greeting")):
+    assert project["entry-points"] == {"trainer.plugins": {"greeting": "trainer_greeting.plugin:GreetingPlugin"}}
+    with installed(tmp_path, greeting=(source, "GreetingPlugin")):
         listed = json.loads(CliRunner().invoke(app, "plugins -o json").stdout)
     [ours] = [plugin for plugin in listed if plugin["name"] == "greeting"]
     assert (ours["enabled"], ours["hooks"]) == (True, ["EnforceMLPolicy"])
@@ -72,6 +72,7 @@ def test_the_page_begins_with_it(made: Path) -> None:
         pytest.param("Team", "error: NAME: must be words of lower-case letters", id="case"),
         pytest.param("../team", "error: NAME: must be words of lower-case letters", id="path"),
         pytest.param("a" * 41, "at most 40 characters", id="long"),
+        pytest.param("operator", "error: NAME: trainer-operator is a distribution of ours", id="distribution"),
         pytest.param("torch", "error: NAME: there is a built-in plugin torch", id="built-in"),
     ],
 )

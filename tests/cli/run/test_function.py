@@ -220,6 +220,14 @@ def test_without_source() -> None:
         function_call(scope["typed"])
 
 
+def _shared(levels: int) -> object:
+    """Lists of which each has the next one twice."""
+    value: object = []
+    for _ in range(levels):
+        value = [value, value]
+    return value
+
+
 def _nested(levels: int) -> object:
     value: object = 1
     for _ in range(levels):
@@ -232,6 +240,8 @@ def _nested(levels: int) -> object:
     [
         pytest.param({"name": object()}, "arguments: name: a object does not travel: give plain values", id="object"),
         pytest.param({"name": [1, {"x": Path()}]}, "arguments: name[1]['x']: a PosixPath does not travel", id="within"),
+        pytest.param({"name": _shared(20)}, "arguments: have more than 100000 values", id="shared"),
+        pytest.param({"name": 10**5000}, "arguments: name: has more than 8192 bits", id="integer"),
         pytest.param({"name": _nested(60)}, "is nested more than 50 levels deep", id="deep"),
         pytest.param(
             {"nam": 1}, "got an unexpected keyword argument 'nam': it is greet(name='you', *, times=1)", id="unknown"

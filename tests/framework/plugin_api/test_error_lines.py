@@ -24,6 +24,14 @@ SHAPES = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x3 and 4x2)"
         ),
         pytest.param("  assert x\nAssertionError", "AssertionError", id="without-a-message"),
         pytest.param("KeyboardInterrupt", "KeyboardInterrupt", id="interrupt"),
+        pytest.param(f"{SHAPES}\nKeyboardInterrupt", SHAPES, id="interrupt-after-it"),
+        pytest.param(f"{SHAPES}\n  warnings.warn(\nFutureWarning: old", SHAPES, id="warning-after-it"),
+        pytest.param(
+            f"{SHAPES}\nException ignored in: <function Pool.__del__>\nTraceback (most recent call last):\n"
+            '  File "pool.py", line 271, in __del__\n    self.put(None)\nAttributeError: no put',
+            SHAPES,
+            id="ignored-as-python-ends",
+        ),
         pytest.param(
             "pydantic_core.ValidationError: 1 error\nlr\n  Input should be a number",
             "pydantic_core.ValidationError: 1 error",

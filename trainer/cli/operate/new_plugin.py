@@ -130,6 +130,10 @@ def test_wrong_configuration() -> None:
 '''
 
 
+_DISTRIBUTIONS = frozenset({"dashboard", "devcluster", "initializers", "kube-testing", "operator", "v1-jobs"})
+"""Names of our own distributions, behind `trainer-`."""
+
+
 def plugin_files(name: str) -> Mapping[str, str]:
     """The files of a distribution with a plugin of this name, by their path in it.
 
@@ -141,6 +145,8 @@ def plugin_files(name: str) -> Mapping[str, str]:
             f"NAME: must be words of lower-case letters and digits, joined by hyphens, at most {_LONGEST} characters, "
             f"such as team-labels: got {name!r}"
         )
+    if name in _DISTRIBUTIONS:
+        raise BadInputError(f"NAME: trainer-{name} is a distribution of ours: choose another name")
     if name in BUILT_IN:
         raise BadInputError(f"NAME: there is a built-in plugin {name}: choose another name")
     words = name.split("-")
@@ -148,8 +154,8 @@ def plugin_files(name: str) -> Mapping[str, str]:
     values = {
         "name": name,
         "module": module,
-        "class_name": "".join(word.capitalize() for word in words),
-        "variable": "_".join(words).upper(),
+        "class_name": "".join(word.capitalize() for word in [*words, "plugin"]),
+        "variable": "_".join(["trainer", *words]).upper(),
     }
     templates = {
         "pyproject.toml": _PYPROJECT,

@@ -19,6 +19,10 @@ from trainer.cli.errors import BadInputError
 
 _DEEPEST = 50
 """Levels of containers within an argument."""
+_MOST = 100_000
+"""Values in all arguments."""
+_LONGEST_INTEGER = 8192
+"""Bits; Python refuses to write more than 4,300 digits."""
 _PLAIN_VALUES = "None, bool, int, float, str, bytes, and lists, tuples, sets and dicts of them"
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
@@ -52,6 +56,8 @@ def function_call(
     plain = _plain_function(function)
     name = plain.__name__
     _check_arguments(plain, arguments)
+    if _is_large(arguments):
+        raise BadInputError(f"arguments: have more than {_MOST} values: read them from a file in the function")
     written = {key: _literal(f"arguments: {key}", value) for key, value in arguments.items()}
     if all(key.isidentifier() and not keyword.iskeyword(key) for key in written):
         call = ", ".join(f"{key}={value}" for key, value in written.items())
@@ -162,12 +168,27 @@ def _check_arguments(function: FunctionType, arguments: Mapping[str, object]) ->
         raise BadInputError(f"arguments: {error}: it is {function.__name__}{printable(str(takes))}") from None
 
 
+def _is_large(arguments: Mapping[str, object]) -> bool:
+    """Whether there are more than `_MOST` values, those of shared lists counted each time."""
+    waiting, count = list[object](arguments.values()), 0
+    while waiting and count <= _MOST:
+        count += 1
+        match waiting.pop():
+            case dict() as each:
+                waiting += [*each.keys(), *each.values()]
+            case (list() | tuple() | set() | frozenset()) as each:
+                waiting += each
+    return count > _MOST
+
+
 def _literal(where: str, value: object, depth: int = 0) -> str:
     """Python source of a plain value."""
     if depth > _DEEPEST:
         raise BadInputError(f"{where}: is nested more than {_DEEPEST} levels deep: read it from a file in the function")
     if value is None or isinstance(value, bool | bytes):
         return repr(value)
+    if type(value) is int and value.bit_length() > _LONGEST_INTEGER:
+        raise BadInputError(f"{where}: has more than {_LONGEST_INTEGER} bits: give it as text")
     if type(value) in {int, str}:
         return repr(value)
     if isinstance(value, float):  # also those of numpy
