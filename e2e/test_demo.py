@@ -89,7 +89,7 @@ def test_failure(tmp_path: Path) -> None:
     process.start(ready="starting the dev cluster")
 
     assert process.wait(timeout=120) == 1
-    assert re.search(r"^demo  Failed  after .* FailedJobs: ", process.output(), re.MULTILINE)
+    assert re.search(r"^demo  Failed  after .* node-0: exit code 3$", process.output(), re.MULTILINE)
 
 
 @pytest.mark.parametrize(
