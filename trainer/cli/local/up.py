@@ -102,7 +102,7 @@ def up(
     started again.
     """
     state = StateDirectory.of_user()
-    kept = kept_port(state.kubeconfig) if port is None else port
+    kept = port if port is not None else kept_port(state.kubeconfig) if state.data.exists() else 0
     command = cluster_command(
         port=kept,
         data_dir=state.data,
