@@ -64,3 +64,17 @@ def test_what_is_no_message(text: str, expected: list[str]) -> None:
     errors: list[RejectedMessageError] = []
     assert steps_of(MessageReader(errors.append), text) == []
     assert [str(error) for error in errors] == expected
+
+
+def test_message_takes_over_from_plain_lines() -> None:
+    """Ordinary lines count until the first message; what follows them in the log is not read again."""
+    reader = MessageReader(list[RejectedMessageError]().append, with_plain_lines=True)
+
+    assert steps_of(reader, "step 3/10 loss=0.5") == [3]
+    assert steps_of(reader, step(7)) == [7]
+    assert steps_of(reader, "step 8/10 loss=0.4") == []
+
+
+def test_plain_lines_are_off_by_default() -> None:
+    """A reader that was not asked for ordinary lines leaves them alone."""
+    assert steps_of(MessageReader(list[RejectedMessageError]().append), "step 3/10 loss=0.5") == []

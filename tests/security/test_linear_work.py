@@ -443,6 +443,19 @@ def test_what_stands_before_a_tag(unit: str) -> None:
     assert is_linear(read)
 
 
+@pytest.mark.parametrize("unit", ["Epoch 3/10 ", "loss: 1 ", "1", " ", "\x1b[", "\r", "1/", "a=", "Epoch 1/2 loss=1\r"])
+@pytest.mark.parametrize("length", [1000, 65536])
+def test_plain_lines(unit: str, length: int) -> None:
+    """Ordinary lines cost linear work whatever they repeat, also those that are too long to be looked at."""
+
+    def read(size: int) -> None:
+        line = f"2026-01-01T00:00:00Z Epoch {unit * (length // len(unit))}\n" * (size + 1)  # the first has none to join
+        for _ in MessageReader(list[object]().append, with_plain_lines=True).read(line.encode()):
+            pass
+
+    assert is_linear(read)
+
+
 POSTS: dict[str, Callable[[int], object]] = {
     "metrics": lambda size: {"metrics": [{"name": f"m{index}", "value": "1"} for index in range(size)]},
     "wrong metrics": lambda size: {"metrics": [{"name": 1}] * size},
