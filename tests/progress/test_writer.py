@@ -46,7 +46,13 @@ class Desk:
         informer = self.manager.informer(TRAIN_JOBS)
         self.series = self.manager.metrics.series(ProgressSeries)
         self.writer = ProgressWriter(
-            self.manager, informer.lister, INTERVAL, self.series, lambda _: self.stall, steps_of=shown_steps
+            self.manager,
+            informer.lister,
+            INTERVAL,
+            self.series,
+            lambda _: self.stall,
+            steps_of=shown_steps,
+            is_silent=lambda _: False,
         )
         self.percentage = 0
         self.stall: str | None = None

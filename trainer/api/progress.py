@@ -71,7 +71,7 @@ def monitoring_enabled(annotations: Mapping[str, str]) -> bool:
 
 
 def plain_lines_enabled(annotations: Mapping[str, str]) -> bool:
-    """Whether a TrainJob or JobSet lets ordinary lines tell of the progress: unless it says false, however written."""
+    """Whether ordinary lines of the log of a TrainJob or JobSet count: unless it says false, however written."""
     return annotations.get(PLAIN_LINES, "").strip().lower() != "false"
 
 

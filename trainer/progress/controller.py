@@ -6,7 +6,6 @@ primary pod's log. Followers pass messages to the `ProgressWriter`. Only the lea
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +17,7 @@ from anyio.abc import TaskGroup
 from trainer.api.event_reasons import EventReason
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.jobset_pods import jobset_keys
-from trainer.api.progress import CONTAINER, STALL_SECONDS, monitoring_enabled, plain_lines_enabled, stall_seconds
+from trainer.api.progress import CONTAINER, monitoring_enabled, plain_lines_enabled
 from trainer.api.trainjob import TRAIN_JOBS, is_managed_here
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.status.status import has_ended
@@ -36,7 +35,6 @@ from trainer.kube.objects import (
     Object,
     ObjectKey,
     annotations_of,
-    find_condition,
     is_being_deleted,
     is_condition_true,
     is_controlled_by,
@@ -175,13 +173,14 @@ class ProgressController:
             pods = [pod for pod in found if is_made_of(jobset, pod)]
             primary = primary_pod(pods, jobset)
             state = container_state(primary, jobset, obj) if primary is not None else None
-        training = self._training_of(obj) or Training(obj, self._context, self._writer, self._start)
+        training = self._training_of(obj) or Training(obj, self._context, self._writer, self._events, self._start)
         self._follow_container(training, (obj, jobset or {}), state)
         training.steps.observe(obj, step_states(jobset, pods, state))
         if training.place is not None or training.steps:
             self._trainings[training.key] = training
         self._record_push(training, obj)
-        return self._check_stall(training, (obj, jobset or {}), state)
+        pause = training.check((obj, jobset or {}), state, self._default_stall_timeout)
+        return None if pause is None else Result(requeue_after=pause)
 
     def _training_of(self, obj: Object) -> Training | None:
         """The training of this TrainJob, compared by uid; None if none of its logs was followed."""
@@ -244,7 +243,7 @@ class ProgressController:
         if state.missing:
             detail = f"the pod has no container of this name; the log of {state.container} is read"
             error = invalid(f"metadata.annotations[{CONTAINER}]", state.missing, detail)
-            training.warn_once(self._events, EventReason.INVALID_ANNOTATION, str(error), subject=CONTAINER)
+            training.warn_once(EventReason.INVALID_ANNOTATION, str(error), subject=CONTAINER)
 
     def _start(self, follower: Follower, name: str, on_end: OnEnd) -> None:
         assert self._tasks is not None, "reconciles wait for the task group"
@@ -264,39 +263,6 @@ class ProgressController:
             self._writer.flush(training.key, is_last=True)
             self._controller.enqueue(training.key)
 
-    def _check_stall(self, training: Training, owners: Sequence[Object], state: ContainerState | None) -> Result | None:
-        """Record a warning event when the training has stalled, and requeue for the next check.
-
-        `owners` are the TrainJob and its JobSet, whose annotations set the timeout.
-        """
-        stalls = training.stalls
-        if training.place is None or state is None or state.has_ended or has_stopped(owners[0]):
-            stalls.stop()
-            training.silence.stop()
-            training.check_due = math.inf
-            return None
-        timeout, is_own = self._stall_timeout(training, owners)
-        run = (state.place, state.started)
-        if timeout is None:
-            training.silence.watch(run, state.started, progress_of(owners[0]))
-            training.silence.check()
-        else:
-            training.silence.stop()
-        stalls.watch(
-            run,
-            timeout,
-            is_expected_to_report=is_own,
-            shown=training.follower.reports.resumed if training.follower is not None else None,
-            stall=_stall_before(owners[0], state),
-        )
-        if (complaint := stalls.check()) is not None:
-            log.warning("training makes no progress", complaint=complaint)
-            reason = EventReason.TRAINING_STALLED
-            self._events.record(training.reference, type="Warning", reason=reason, message=complaint)
-        pause = training.next_check
-        training.check_due = math.inf if pause is None else self._clock.monotonic() + pause
-        return None if pause is None else Result(requeue_after=pause)
-
     def _stall_of(self, obj: Object) -> str | None:
         training = self._training_of(obj)
         return None if training is None else training.stalls.stall
@@ -308,18 +274,6 @@ class ProgressController:
     def _steps_of(self, obj: Object) -> Object:
         training = self._training_of(obj)
         return shown_steps(obj) if training is None else training.steps.statuses(obj)
-
-    def _stall_timeout(self, training: Training, owners: Sequence[Object]) -> tuple[float | None, bool]:
-        """The timeout in seconds, and whether an annotation of this training set it."""
-        for obj in owners:
-            try:
-                seconds = stall_seconds(annotations_of(obj))
-            except ValueError as error:
-                training.warn_once(self._events, EventReason.INVALID_ANNOTATION, str(error), subject=STALL_SECONDS)
-                continue
-            if seconds is not None:
-                return seconds, True
-        return self._default_stall_timeout, False
 
     def _close(self, key: ObjectKey) -> None:
         """Drop the state of an ended TrainJob once its log is read to the end."""
@@ -352,9 +306,7 @@ class ProgressController:
             return
         self._submit(training, follower, time)
         self._record_progress(training, message, time)
-        pause = training.next_check
-        if pause is not None and (due := self._clock.monotonic() + pause) < training.check_due:
-            training.check_due = due
+        if (pause := training.earlier_check()) is not None:
             self._controller.enqueue(training.key, after=pause)
 
     def _record_push(self, training: Training, obj: Object) -> None:
@@ -384,7 +336,7 @@ class ProgressController:
             f"dropped a message about the progress of the training: {error}; further ones of the pod are not reported"
         )
         subject = f"{training.pod} {type(error).__name__}"
-        training.warn_once(self._events, EventReason.TRAINER_STATUS_REJECTED, text, subject=subject)
+        training.warn_once(EventReason.TRAINER_STATUS_REJECTED, text, subject=subject)
 
     def _warn_of_dropped(self, training: Training, values: Sequence[FieldError]) -> None:
         """Record a warning event, once per pod and field, for values that break a rule."""
@@ -393,20 +345,12 @@ class ProgressController:
             text = f"dropped values of a message about the progress of the training, of which the rest counts: {named}"
             text += f"; further ones of {field} of the pod are not reported"
             subject = f"{training.pod} {field}"
-            training.warn_once(self._events, EventReason.TRAINER_STATUS_REJECTED, text, subject=subject)
+            training.warn_once(EventReason.TRAINER_STATUS_REJECTED, text, subject=subject)
 
     async def _run_followers(self) -> None:
         async with anyio.create_task_group() as self._tasks:
             self._started.set()
             await anyio.sleep_forever()
-
-
-def _stall_before(obj: Object, state: ContainerState) -> str | None:
-    """The message of a stall of the present run that an earlier manager has written; None if it has ended."""
-    stalled = find_condition(obj, ConditionType.STALLED) or {}
-    since = Instant.parse(stalled.get("lastTransitionTime") or "")
-    is_of_run = since is not None and state.started is not None and since > state.started
-    return str(stalled.get("message") or "") if is_of_run and stalled.get("status") == "True" else None
 
 
 def _candidate_changed(old: CachedObject | None, new: CachedObject | None) -> bool:

@@ -28,8 +28,8 @@ class MessageReader:
 
     Args:
         on_rejected: takes tagged lines that are none.
-        with_plain_lines: whether ordinary lines are read, too, until the first message: from then on they tell nothing,
-            and what they have told before gives way. Default: no.
+        with_plain_lines: whether ordinary lines are read, too, until the first message, which replaces what they said.
+            Default: no.
         shown: the status of the present run that an earlier process has written. Default: none.
     """
 

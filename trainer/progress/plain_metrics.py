@@ -19,63 +19,12 @@ _PAIR: Final = re.compile(
 )
 _ALONE: Final = re.compile(_NUMBER)
 _TOKENS: Final = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z])")
-_KNOWN: Final = frozenset(
-    [
-        "loss",
-        "nll",
-        "perplexity",
-        "ppl",
-        "acc",
-        "accuracy",
-        "acc1",
-        "acc5",
-        "top1",
-        "top5",
-        "f1",
-        "auc",
-        "auroc",
-        "map",
-        "miou",
-        "iou",
-        "dice",
-        "bleu",
-        "rouge",
-        "wer",
-        "cer",
-        "precision",
-        "recall",
-        "reward",
-        "return",
-        "score",
-        "psnr",
-        "ssim",
-        "fid",
-        "r2",
-        "mse",
-        "rmse",
-        "mae",
-        "mape",
-        "error",
-        "merror",
-        "logloss",
-        "mlogloss",
-        "entropy",
-        "kl",
-        "bpb",
-        "bpc",
-        "elbo",
-        "lr",
-        "gnorm",
-        "learn",
-        "accuracies",
-        "losses",
-        "celoss",
-        "l1",
-        "l2",
-        "ndcg",
-        "aucpr",
-    ]
-)
+_NAMES: Final = """
+    acc acc1 acc5 accuracies accuracy auc aucpr auroc bleu bpb bpc celoss cer dice elbo entropy error f1
+    fid gnorm iou kl l1 l2 learn logloss loss losses lr mae map mape merror miou mlogloss mse ndcg nll
+    perplexity ppl precision psnr r2 recall return reward rmse rouge score ssim top1 top5 wer
+"""
+_KNOWN: Final = frozenset(_NAMES.split())
 _KNOWN_PAIRS: Final = frozenset({("learning", "rate"), ("grad", "norm"), ("cross", "entropy")})
 _TRAINING: Final = frozenset({"train", "training"})
 _EVALUATION: Final = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev"})

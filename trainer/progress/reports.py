@@ -79,7 +79,7 @@ class Reports:
         """The messages in whole lines of the log, with errors of all their values that break a rule."""
         for timed in self._reader.read(block):
             message, time, is_plain = timed
-            if is_plain and self._was_told_before(time):
+            if is_plain and self._is_repeated(time):
                 continue
             if not message.is_all_dropped:
                 self._turn_to_new_run(time)
@@ -96,8 +96,8 @@ class Reports:
         """Read ordinary lines no more, since the training has reported elsewhere."""
         self._reader.leave_plain_lines()
 
-    def _was_told_before(self, time: Instant) -> bool:
-        """Whether an earlier process may have read the message of this second, before which ordinary lines give way."""
+    def _is_repeated(self, time: Instant) -> bool:
+        """Whether the status may have a message of this second already, from an earlier process."""
         return self.since is not None and time.seconds <= self.since.seconds
 
     def end_stream(self) -> None:

@@ -31,8 +31,7 @@ _LONGEST = 3600.0
 _REMEMBERED = 15
 """Number of intervals that the median is taken of."""
 _FEWEST = 3
-"""With fewer intervals the usual one is unknown; the time to the last report, or a minute, stands for it.
-"""
+"""With fewer intervals the usual one is unknown; the time to the last report, or a minute, stands for it."""
 
 
 def no_report_since(updated: str) -> str:

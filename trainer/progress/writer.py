@@ -83,7 +83,7 @@ class ProgressWriter:
         stall_of: Callable[[Object], str | None],
         *,
         steps_of: Callable[[Object], Object],
-        is_silent: Callable[[Object], bool] = lambda _: False,
+        is_silent: Callable[[Object], bool],
         with_pushes: bool = False,
     ) -> None:
         self._client = manager.client

@@ -88,7 +88,7 @@ def test_nothing_to_attach_to(served: FakeClient, arguments: str, code: int, com
 
 @pytest.mark.usefixtures("cluster")
 def test_time_is_up(served: FakeClient) -> None:
-    """The cluster goes on, and the command says how to look again."""
+    """The training goes on, and the command says how to attach to it again."""
     served.add(train_job("a", state="Running"))
 
     result = CliRunner().invoke(app, "attach a --timeout 0")

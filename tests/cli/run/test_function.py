@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import linecache
 import math
@@ -105,6 +106,10 @@ class Model:
         pass
 
 
+def uses_builtins() -> None:
+    display(input("a"))  # type: ignore[name-defined] # noqa: F821 - IPython has it among the builtins
+
+
 def closure() -> Callable[[], int]:
     rate, steps = 1, 2
     return lambda: 0 if rate else steps
@@ -196,6 +201,14 @@ def test_does_not_travel(function: Callable[..., object], problem: str) -> None:
     with pytest.raises(BadInputError) as raised:
         function_call(function)
     assert problem in str(raised.value)
+
+
+def test_names_that_look_built_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What IPython adds to the builtins, and a global of the name of one, are not on a node."""
+    monkeypatch.setattr(builtins, "display", print, raising=False)
+    monkeypatch.setitem(globals(), "input", str)
+    with pytest.raises(BadInputError, match="which does not travel: display, input: "):
+        function_call(uses_builtins)
 
 
 def test_cell_of_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,6 +64,7 @@ def test_error_line(log: str, line: str) -> None:
         pytest.param("torch.distributed.DistNetworkError: the client socket has timed out", True, id="store"),
         pytest.param("x.api.SignalException: Process 2 got signal: 15", True, id="torchrun-is-ended"),
         pytest.param(SHAPES, False, id="own"),
+        pytest.param("ValueError: no database: connection refused by 10.0.0.1", False, id="another-service"),
         pytest.param("EOFError: Ran out of input", False, id="end-of-a-file"),
     ],
 )

@@ -280,7 +280,7 @@ async def _status(state: StateDirectory) -> int:
     is_manager_up = await run_sync(manager.running) is not None
     _say("cluster", ", ".join(filter(None, [await run_sync(_condition, cluster), server])))
     _say("manager", await run_sync(_condition, manager))
-    if recorder.record_exists():
+    if await run_sync(recorder.record_exists):
         _say("recorder", await run_sync(_condition, recorder))
     for label, text in lines:
         _say(label, text)

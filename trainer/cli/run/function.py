@@ -24,6 +24,9 @@ _MOST = 100_000
 _LONGEST_INTEGER = 8192
 """Bits; Python refuses to write more than 4,300 digits."""
 _PLAIN_VALUES = "None, bool, int, float, str, bytes, and lists, tuples, sets and dicts of them"
+_OF_NOTEBOOKS = frozenset({"display", "get_ipython"})
+"""What IPython adds to the builtins."""
+_PYTHON: Mapping[str, object] = {name: each for name, each in vars(builtins).items() if name not in _OF_NOTEBOOKS}
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
@@ -122,7 +125,8 @@ def _check_names(function: FunctionType, source: str) -> None:
     """Refuse what the function uses from around it: it is not there on a node."""
     top = symtable.symtable(source, function.__name__, "exec")
     used = dict.fromkeys(name for name in _globals(top) if name != function.__name__)
-    lost = [name for name in used if name in function.__globals__ and not hasattr(builtins, name)]
+    around = vars(builtins) | function.__globals__
+    lost = [name for name in used if around.get(name) is not _PYTHON.get(name) and not name.startswith("__")]
     if lost:
         _refuse(
             function.__name__,

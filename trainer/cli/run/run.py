@@ -58,7 +58,7 @@ async def follow_on_screen(
         return await follow_jobs(client, jobs, display, clock, options)
 
 
-Follower: TypeAlias = Callable[[Client, list[Object], Clock], Awaitable[Mapping[ObjectKey, JobOutcome]]]
+FollowJobs: TypeAlias = Callable[[Client, list[Object], Clock], Awaitable[Mapping[ObjectKey, JobOutcome]]]
 """Shows TrainJobs until they have ended."""
 
 
@@ -184,7 +184,7 @@ def _sender_of_script(
 def submit_and_follow(
     connection: ConnectionOptions,
     send: Callable[[ConnectedCluster], Awaitable[list[Object]]],
-    follow: Follower | None,
+    follow: FollowJobs | None,
     timeout: float | None,
     target: str,
 ) -> int:

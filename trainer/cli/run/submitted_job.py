@@ -14,7 +14,7 @@ from anyio.from_thread import start_blocking_portal
 from rich.console import Console
 
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.cli.console import output, printable
+from trainer.cli.console import printable
 from trainer.cli.current_cluster import ConnectedCluster, open_cluster
 from trainer.cli.errors import CommandError, GoneError
 from trainer.cli.jobs.find import find_train_job
@@ -24,8 +24,7 @@ from trainer.cli.logs.choice import LogChoice, LogRequest
 from trainer.cli.logs.logs import LogReader
 from trainer.cli.metrics.metrics import MetricReader
 from trainer.cli.metrics.printing import MetricsFormat
-from trainer.cli.run.display import JobDisplay
-from trainer.cli.run.follow import follow_jobs
+from trainer.cli.run.run import follow_on_screen
 from trainer.framework.plugin_api.failure import parts_of
 from trainer.kube.client import Client, DeleteOptions, Propagation
 from trainer.kube.clock import SystemClock, move_on_after
@@ -215,9 +214,7 @@ class SubmittedJob:
 
     async def follow_on(self, client: Client) -> None:
         """Print its logs and states until it ends or is deleted."""
-        clock = SystemClock()
-        with JobDisplay(output(), [key_of(self._job)], clock) as display:
-            outcome = (await follow_jobs(client, [self._job], display, clock))[key_of(self._job)]
+        outcome = (await follow_on_screen(client, [self._job], SystemClock()))[key_of(self._job)]
         if outcome.state is not None:
             self._job = await client.get(TRAIN_JOBS, self.name, self.namespace)
 

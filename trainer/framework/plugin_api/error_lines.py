@@ -17,14 +17,14 @@ _RAISED = re.compile(rf"{_NAME}(?:Error|Exception|Failure|Timeout)(?:: .*|:)?$")
 _ANY_RAISED = re.compile(rf"(?!\w*Warning\b|KeyboardInterrupt|SystemExit){_NAME}(?:: .*)?$")
 """The same by any name; it counts only directly below a frame."""
 _ENDED = re.compile(r"(?:KeyboardInterrupt|SystemExit)\b")
-"""How a program ends that is told to, or does so for a reason that stands above."""
+"""The end of a program that was interrupted, or that exits by itself; an exception above it is the cause."""
 _OF_ERROR = re.compile(
     r"\b(?:error|fatal|panic(?:ked)?|exception|fail(?:ed|ure)|cannot|could not|unable to|abort(?:ed|ing)?|assert\w*"
     r"|segmentation fault|core dumped|no such|not found|denied|killed|terminate called|out of memory|invalid)\b",
     re.IGNORECASE,
 )
 _LOST = re.compile(
-    r"connection (?:was )?(?:closed|reset|refused|lost|aborted)|broken pipe|socket (?:timeout|closed)"
+    r"connection (?:was )?(?:closed|reset|aborted) by (?:the )?(?:peer|remote)|broken pipe|socket (?:timeout|closed)"
     r"|remote (?:process|peer) exited|(?:peer|remote end) (?:has )?closed|NCCL (?:remote|communicator was aborted)"
     r"|ncclRemoteError|heartbeat timeout|coordination service|DistNetworkError"
     r"|timed? ?out (?:initializing|waiting)|SignalException: Process \d+ got signal: 15",

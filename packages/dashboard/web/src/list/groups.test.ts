@@ -28,6 +28,12 @@ test("a group says how its rows are, and the range of their metric", () => {
   expect(summary({ value: "", rows: ROWS })).toBe("3 running, 1 failed; loss 0.5 to 3");
 });
 
+test("of many labels those are offered that most rows have", () => {
+  const own = Array.from({ length: 60 }, (_, index) => row(`${index}`, { [`own-${index}`]: "", team: "x" }, 0));
+  const offered = [...choices(own, "").keys()];
+  expect([offered.length, offered.includes("label:team")]).toEqual([53, true]);
+});
+
 test("labels that some rows have can be chosen, and that of the address", () => {
   expect([...choices(ROWS, "label:gone").keys()]).toEqual(["owner", "runtime", "namespace", "label:gone", "label:sweep", "label:team"]);
 });

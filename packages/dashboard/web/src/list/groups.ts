@@ -14,18 +14,22 @@ export type Item = { group: Group; row?: never } | { row: Listed; group?: never 
 
 const COLUMNS: Record<string, string> = { owner: "Sweep or owner", runtime: "Runtime", namespace: "Namespace" };
 const LABEL = "label:";
+/** Most labels that are offered: everybody names their own. */
+const OFFERED = 50;
 
-/** What rows can be grouped by, with its title: columns, and the labels that some have. */
+/** What rows can be grouped by, with its title: columns, and the labels that most have. */
 export function choices(rows: Iterable<Row>, present: string): Map<string, string> {
-  const labels = new Set<string>();
-  for (const row of rows) for (const label of Object.keys(row.labels ?? {})) labels.add(label);
+  const counts = new Map<string, number>();
+  for (const row of rows) for (const label of Object.keys(row.labels ?? {})) counts.set(label, (counts.get(label) ?? 0) + 1);
+  const byCount = [...counts].sort(([a, many], [b, more]) => more - many || (a < b ? -1 : 1));
+  const labels = new Set(byCount.slice(0, OFFERED).map(([label]) => label));
   if (present.startsWith(LABEL)) labels.add(present.slice(LABEL.length));
   return new Map([...Object.entries(COLUMNS), ...[...labels].sort().map((label): [string, string] => [LABEL + label, `Label ${label}`])]);
 }
 
 function valueOf(row: Listed, groupBy: string): string {
   if (groupBy.startsWith(LABEL)) return row.labels?.[groupBy.slice(LABEL.length)] ?? "";
-  return groupBy in COLUMNS ? String(row[groupBy as "owner" | "runtime" | "namespace"]) : "";
+  return Object.hasOwn(COLUMNS, groupBy) ? String(row[groupBy as "owner" | "runtime" | "namespace"]) : "";
 }
 
 /** Groups in the order of their first rows; rows without a value are last. */
@@ -54,7 +58,7 @@ export function summary({ rows }: Group): string {
   const states = PHASES.filter((phase) => counts[phase] > 0).map((phase) => `${counts[phase]} ${phase}`);
   const metrics = rows.flatMap(({ metric }) => metric ?? []);
   const values = metrics.map(({ trend }) => trend.at(-1) ?? NaN).filter(Number.isFinite);
-  if (values.length === 0 || new Set(metrics.map(({ name }) => name)).size > 1) return states.join(", ");
+  if (values.length === 0 || new Set(metrics.map(({ name, isEval }) => `${isEval} ${name}`)).size > 1) return states.join(", ");
   const [least, most] = [short(Math.min(...values)), short(Math.max(...values))];
   return `${states.join(", ")}; ${metrics[0]!.name} ${least === most ? least : `${least} to ${most}`}`;
 }
