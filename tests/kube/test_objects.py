@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from trainer.kube.objects import Object, is_at_its_end, mapping_at, objects_in
+from trainer.kube.objects import Object, is_at_its_end, mapping_at, objects_in, set_condition
 
 DELETED = {"deletionTimestamp": "2026-11-21T12:00:00Z"}
 
@@ -52,3 +52,26 @@ def test_mapping_at(value: Any, path: tuple[str, ...], expected: Object) -> None
 def test_objects_in(value: Any, expected: list[Object]) -> None:
     """What is no object is left out."""
     assert objects_in(value) == expected
+
+
+BEFORE, NOW = "2026-11-21T12:00:00Z", "2026-11-21T13:00:00Z"
+READY = {"type": "Ready", "status": "True", "reason": "Made", "lastTransitionTime": BEFORE}
+OTHER = {"type": "Other", "status": "False", "lastTransitionTime": BEFORE}
+
+
+@pytest.mark.parametrize(
+    ("present", "status", "expected"),
+    [
+        pytest.param([], "True", [("Ready", "True", NOW)], id="first"),
+        pytest.param([OTHER], "True", [("Other", "False", BEFORE), ("Ready", "True", NOW)], id="another type"),
+        pytest.param([READY, OTHER], "True", [("Ready", "True", BEFORE), ("Other", "False", BEFORE)], id="same status"),
+        pytest.param([READY, OTHER], "False", [("Ready", "False", NOW), ("Other", "False", BEFORE)], id="new status"),
+    ],
+)
+def test_set_condition(present: list[Object], status: str, expected: list[tuple[str, str, str]]) -> None:
+    """The transition time is that of the last change of the status; reason and message are always the new ones."""
+    unchanged = [dict(each) for each in present]
+    conditions = set_condition(present, {"type": "Ready", "status": status, "reason": "Again"}, NOW)
+    assert [(each["type"], each["status"], each["lastTransitionTime"]) for each in conditions] == expected
+    assert next(each["reason"] for each in conditions if each["type"] == "Ready") == "Again"
+    assert present == unchanged

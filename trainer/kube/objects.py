@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 Object: TypeAlias = dict[str, Any]
@@ -140,6 +140,21 @@ def find_condition(obj: Mapping[str, Any], condition_type: str) -> dict[str, Any
         if condition.get("type") == condition_type:
             return condition
     return None
+
+
+def set_condition(conditions: Iterable[Object], condition: Object, now: str) -> list[Object]:
+    """The conditions with this one in the place of that of its type, or at the end.
+
+    Args:
+        conditions: those of the status; they are not changed.
+        condition: type and status, and what else it shall have, such as reason, message and observedGeneration.
+        now: lastTransitionTime where the status is another one than before; else that of before stays.
+    """
+    by_type = {each["type"]: each for each in conditions}
+    before = by_type.get(condition["type"]) or {}
+    since = before.get("lastTransitionTime") if before.get("status") == condition["status"] else None
+    by_type[condition["type"]] = {**condition, "lastTransitionTime": since or now}
+    return list(by_type.values())
 
 
 def is_condition_true(obj: Mapping[str, Any], condition_type: str) -> bool:

@@ -9,7 +9,7 @@ from trainer.kube.cache.store import Lister
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock, timestamp
 from trainer.kube.errors import ConflictError, NotFoundError
-from trainer.kube.objects import Object, find_condition, name_of, namespace_of, uid_of
+from trainer.kube.objects import Object, find_condition, name_of, namespace_of, set_condition, uid_of
 from trainer.kube.resource import PODS
 from trainer_devcluster.scheduler.candidate import Candidate, Gang
 from trainer_devcluster.scheduler.node_fit import FitFailure, Room
@@ -114,12 +114,10 @@ class Verdicts:
         pod = self._pods.get(candidate.key)
         if pod is None:
             return None
-        condition: Object = {"type": _TYPE, "status": "False", "reason": reason, "message": message}
-        present = find_condition(pod, _TYPE) or {}
-        since = present.get("lastTransitionTime") if present.get("status") == "False" else None
-        condition |= {"lastProbeTime": None, "lastTransitionTime": since or timestamp(self._clock.now())}
-        others = [entry for entry in (pod.get("status") or {}).get("conditions") or [] if entry["type"] != _TYPE]
-        patch = {"metadata": {"uid": uid_of(pod)}, "status": {"conditions": [*others, condition]}}
+        condition = {"type": _TYPE, "status": "False", "reason": reason, "message": message, "lastProbeTime": None}
+        before = (pod.get("status") or {}).get("conditions") or []
+        conditions = set_condition(before, condition, timestamp(self._clock.now()))
+        patch = {"metadata": {"uid": uid_of(pod)}, "status": {"conditions": conditions}}
         try:
             return await self._client.patch(PODS, name_of(pod), patch, namespace_of(pod), subresource="status")
         except (NotFoundError, ConflictError):

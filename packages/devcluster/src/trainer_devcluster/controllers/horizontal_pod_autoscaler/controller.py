@@ -14,7 +14,15 @@ from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import KubeError, NotFoundError
 from trainer.kube.events.recorder import EventKind, EventRecorder
 from trainer.kube.manager.manager import Manager
-from trainer.kube.objects import Object, ObjectKey, annotations_of, is_being_deleted, namespace_of, uid_of
+from trainer.kube.objects import (
+    Object,
+    ObjectKey,
+    annotations_of,
+    is_being_deleted,
+    namespace_of,
+    set_condition,
+    uid_of,
+)
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, PODS, Resource
 from trainer.kube.selectors import LabelSelector
 from trainer_devcluster.controllers.horizontal_pod_autoscaler.behavior import Recommendations, settle
@@ -245,19 +253,12 @@ class AutoscalerStatus:
         self._before: Object = autoscaler.get("status") or {}
         self._now = now
         self._fields: Object = {}
-        self._conditions: Object = {entry["type"]: entry for entry in self._before.get("conditions") or []}
+        self._conditions: list[Object] = self._before.get("conditions") or []
 
     def set_condition(self, kind: str, reason: str, message: str, *, holds: bool) -> None:
         """Say whether something holds, and why."""
-        present, status = self._conditions.get(kind) or {}, "True" if holds else "False"
-        since = present.get("lastTransitionTime") if present.get("status") == status else None
-        self._conditions[kind] = {
-            "type": kind,
-            "status": status,
-            "lastTransitionTime": since or self._now,
-            "reason": reason,
-            "message": message,
-        }
+        condition = {"type": kind, "status": "True" if holds else "False", "reason": reason, "message": message}
+        self._conditions = set_condition(self._conditions, condition, self._now)
 
     def set_sizes(self, current: int, desired: int, *, rescaled: bool) -> None:
         """Say how many replicas there are and shall be."""
@@ -272,7 +273,7 @@ class AutoscalerStatus:
     @property
     def status(self) -> Object:
         """The whole status."""
-        merged = self._before | self._fields | {"conditions": list(self._conditions.values())}
+        merged = self._before | self._fields | {"conditions": self._conditions}
         # What Kubernetes requires even of an autoscaler that has never got to know its target.
         filled = {"desiredReplicas": 0} | merged
         return {name: value for name, value in filled.items() if value is not None}
