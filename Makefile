@@ -37,7 +37,7 @@ space := $() $()
 # Images of Python set it, and then every process of the tests compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo dashboard example-exists test e2e lanes $(LANES:%=lane-%) nightly bench-smoke image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-history bench-devcluster bench-progress check docs dashboard-bundle dashboard-check e2e-dashboard audit image format clean
+.PHONY: help demo dashboard example-exists test e2e lanes $(LANES:%=lane-%) nightly bench-smoke image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-history bench-devcluster bench-progress check docs dashboard-bundle dashboard-check e2e-dashboard pictures audit image format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -172,6 +172,9 @@ dashboard-check: $(WEB)/node_modules/.package-lock.json
 	(cd $(WEB) && npm run --silent build -- --logLevel warn --outDir "$$built"); \
 	diff -r "$$built" $(STATIC) || \
 	  { echo "error: $(STATIC) is not built from $(WEB) as it is: make dashboard-bundle" >&2; exit 1; }
+
+pictures: $(VENV)/.dev $(VENV)/.dashboard-tests $(VENV)/.demo-torch
+	$(BIN)/python -m hack.pictures
 
 e2e-dashboard: $(VENV)/.dev $(VENV)/.dashboard-tests $(WEB)/node_modules/.package-lock.json
 	$(BIN)/pytest e2e/dashboard
