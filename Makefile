@@ -265,6 +265,7 @@ $(WEB)/node_modules/.package-lock.json: $(WEB)/package.json $(WEB)/package-lock.
 
 # Not quiet: it is the first that somebody sees of this project, and takes a minute or more.
 $(VENV)/.demo-%: pyproject.toml $(PACKAGES:%=%/pyproject.toml) constraints.txt | $(BIN)/python
+	@echo "Installing trainer with the extra examples-$* into $(VENV): with JAX 1.1 GB and about two minutes, else more."
 	$(filter-out --quiet,$(PIP_INSTALL)) --editable '.[cluster,examples-$*]' $(PACKAGES:%=--editable %)
 	@touch $@
 
