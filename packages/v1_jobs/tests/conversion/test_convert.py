@@ -1,4 +1,4 @@
-"""Jobs become TrainJobs; what is lost is named with what to do instead."""
+"""Jobs become TrainJobs; what is lost comes with what to do instead."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_the_job_is_not_changed(name: str) -> None:
     ],
 )
 def test_losses(name: str, spec: Object, lost: list[str]) -> None:
-    """Each field without a counterpart is named, and no other."""
+    """Each field without a counterpart is lost, and no other."""
     assert fields(converted(name, **spec)) == lost
 
 
@@ -287,7 +287,7 @@ def test_metadata() -> None:
 
 
 def test_pod_templates() -> None:
-    """What JobSet sets, and what the operator ignored, is named."""
+    """What JobSet sets, and what the operator ignored, is lost."""
     job = copy.deepcopy(JOBS["torch-master"])
     template = job["spec"]["pytorchReplicaSpecs"]["Master"]["template"]
     template["metadata"] = {"name": "x", "labels": {"a": "b"}}
@@ -340,7 +340,7 @@ def test_names_of_containers() -> None:
     ],
 )
 def test_variables_that_had_no_effect(name: str, variable: str) -> None:
-    """A variable that the operator overwrote is named, in whichever container it is."""
+    """A variable that the operator overwrote is lost, in whichever container it is."""
     job = copy.deepcopy(JOBS[name])
     (field,) = (each for each in job["spec"] if each.endswith("ReplicaSpecs"))
     role, replicas = next(iter(job["spec"][field].items()))

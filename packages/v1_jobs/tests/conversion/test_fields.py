@@ -1,4 +1,4 @@
-"""No field of a job is ignored: each changes the TrainJob or its runtime, or is named as lost."""
+"""No field of a job is ignored: each changes the TrainJob or its runtime, or is lost."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def cases() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("name", "path", "value"), [*cases()])
 def test_no_field_is_ignored(name: str, path: str, value: Any) -> None:
-    """A field that is set changes what is built, or is named with what to do instead."""
+    """A field that is set changes what is built, or is lost, with what to do instead."""
     before = JOBS[PLAIN[name]]
     if path.startswith("elasticPolicy") and before["kind"] == "PyTorchJob":
         before = changed(before, "elasticPolicy", {})
@@ -148,7 +148,7 @@ POD = {
 @pytest.mark.parametrize("name", [pytest.param(name, id=name.partition("/")[2]) for name in PLAIN])
 @pytest.mark.parametrize("member", POD)
 def test_pods(name: str, member: str) -> None:
-    """What the pods of all roles say is in the runtime, or named."""
+    """What the pods of all roles say is in the runtime, or lost."""
     before = JOBS[PLAIN[name]]
     after = copy.deepcopy(before)
     (field,) = (each for each in before["spec"] if each.endswith("ReplicaSpecs"))

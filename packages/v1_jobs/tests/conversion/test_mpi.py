@@ -101,12 +101,12 @@ def test_dns_of_the_host_network(pod: Object, policy: str | None, api: str) -> N
         pytest.param({"hostNetwork": True}, "MPICH", [], True, id="mpich"),
         pytest.param({"hostNetwork": True}, "Intel", [], True, id="intel"),
         pytest.param(
-            {"hostNetwork": True}, "Intel", [{"name": "I_MPI_HYDRA_IFACE", "value": "ens5"}], False, id="named"
+            {"hostNetwork": True}, "Intel", [{"name": "I_MPI_HYDRA_IFACE", "value": "ens5"}], False, id="lost"
         ),
     ],
 )
 def test_interfaces_of_the_host_network(pod: Object, implementation: str, env: Any, lost: bool) -> None:
-    """Hydra's interface, which is that of pods where nobody names it, is named as lost on machines."""
+    """Hydra's interface, which is that of pods where nobody names it, is lost on machines."""
     found = fields(converted(pod, {"env": env}, mpiImplementation=implementation))
 
     assert found == (["spec.mpiReplicaSpecs[Launcher].template.spec.hostNetwork"] if lost else [])
@@ -135,7 +135,7 @@ def test_who_reads_the_key(job: Any, expected: Object) -> None:
 
 
 def test_the_key_of_another_user_of_v1() -> None:
-    """Such a job needed no SSH, so its user is named."""
+    """Such a job needed no SSH, so its user is lost."""
     found = converted(container={"securityContext": {"runAsUser": 1000}}, api="v1")
 
     assert {f"spec.mpiReplicaSpecs[{role}].template.spec.securityContext" for role in ("Launcher", "Worker")} <= {
@@ -148,6 +148,6 @@ def test_the_key_of_another_user_of_v1() -> None:
     [pytest.param("demo-launcher", True, id="that-of-the-operator"), pytest.param("mine", False, id="another")],
 )
 def test_service_accounts(account: str, lost: bool) -> None:
-    """The account that only the operator made for a launcher is named."""
+    """The account that only the operator made for a launcher is lost."""
     found = fields(converted({"serviceAccountName": account}, api="v1"))
     assert ("spec.mpiReplicaSpecs[Launcher].template.spec.serviceAccountName" in found) == lost

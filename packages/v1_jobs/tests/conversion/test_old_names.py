@@ -79,7 +79,7 @@ def test_hosts(kind: str, roles: dict[str, int], text: str, expected: str) -> No
     ],
 )
 def test_problems(text: str, problem: str) -> None:
-    """What builds, compares or takes apart such a name is named, with how hosts are called."""
+    """What builds, compares or takes apart such a name is lost, with how hosts are called."""
     (finding,) = converted(job(*SHARED, {"command": ["bash", "-c", text]})).findings[:1]
 
     assert finding.field == "spec.pytorchReplicaSpecs[Master].template.spec.containers[pytorch].command"
@@ -100,7 +100,7 @@ def test_problems(text: str, problem: str) -> None:
     ],
 )
 def test_no_problems(text: str) -> None:
-    """Nothing is named without a reason."""
+    """Nothing is lost without a reason."""
     assert converted(job(*SHARED, {"command": ["bash", "-c", text]})).findings == ()
 
 
@@ -114,14 +114,14 @@ def test_no_problems(text: str) -> None:
     ],
 )
 def test_files_of_the_operators(text: str, name: str) -> None:
-    """A file that only the operators wrote is named."""
+    """A file that only the operators wrote is lost."""
     found = converted(job("MPIJob/v2beta1", {"Launcher": 1, "Worker": 1}, {"command": ["sh", "-c", text]})).findings
 
     assert f"reads {name} of the operator" in found[0].message
 
 
 def test_a_name_that_the_server_chooses() -> None:
-    """Nobody can have written it; what builds it is named."""
+    """Nobody can have written it; what builds it is lost."""
     obj = job(*SHARED, {"command": ["ping", "$(JOB)-worker-0", "-worker-0"]})
     obj["metadata"] = {"generateName": "demo-"}
     result = converted(obj)

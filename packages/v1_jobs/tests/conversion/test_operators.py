@@ -40,6 +40,6 @@ def test_init_container() -> None:
 
 
 def test_scheduler_without_a_gang() -> None:
-    """A gang scheduler that pods name is named as lost where no policy asks for a gang."""
+    """A gang scheduler that pods name is lost where no policy asks for a gang."""
     result = converted(job("JAXJob", {"Worker": 2}, pod={"schedulerName": "volcano"}))
     assert fields(result) == ["spec.jaxReplicaSpecs[Worker].template.spec.schedulerName"]

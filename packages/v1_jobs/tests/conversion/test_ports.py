@@ -1,4 +1,4 @@
-"""Ports at which pods meet: honoured, or named where a plugin chooses another one."""
+"""Ports at which pods meet: honoured, or lost where a plugin chooses another one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def bound(address: str) -> Object:
     ],
 )
 def test_named_ports(kind: str, roles: Any, name: str, number: int, spec: Any, version: Version) -> None:
-    """A port of the operator's name that is another one now is named, its default too, with where pods meet."""
+    """A port of the operator's name that is another one now is lost, its default too, with where pods meet."""
     result = converted(job(kind, roles, port(name, number), **spec), version)
 
     found = result.findings[0]
@@ -89,7 +89,7 @@ def test_where_the_coordinator_listens(address: str, host: str, version: Version
     ],
 )
 def test_the_port_of_the_coordinator(container: Object, lost: list[str]) -> None:
-    """A command that has the port of the operator in it is named: JAX listens where the plugin says."""
+    """A command that has the port of the operator in it is lost: JAX listens where the plugin says."""
     path = "spec.jaxReplicaSpecs[Worker].template.spec.containers[jax]."
     found = fields(converted(job("JAXJob", {"Worker": 2}, container)))
     assert [field.removeprefix(path).partition("[JAX")[0] for field in found] == lost

@@ -125,7 +125,7 @@ def test_variables(kind: str, roles: dict[str, int], name: str, expected: dict[s
     ],
 )
 def test_lost_variables(kind: str, roles: dict[str, int], name: str, spec: Any) -> None:
-    """One that nothing says here is named."""
+    """One that nothing says here is lost."""
     found = fields(converted(job(kind, roles, label(name), **spec)))
 
     assert [field for field in found if field.endswith(".env[A]")]
@@ -149,7 +149,7 @@ def test_other_fields(path: str, template: Object) -> None:
 
 
 def test_the_name_of_the_pod() -> None:
-    """It was a host that kept its name; now it is neither, which is named with what is."""
+    """It was a host that kept its name; now it is neither, which is lost with what is."""
     (finding,) = converted(job("JAXJob", {"Worker": 2}, reference("metadata.name"))).findings
 
     assert finding.field == "spec.jaxReplicaSpecs[Worker].template.spec.containers[jax].env[A]"
@@ -165,7 +165,7 @@ def test_the_name_of_the_pod() -> None:
 )
 @pytest.mark.parametrize("is_projected", [pytest.param(False, id="volume"), pytest.param(True, id="projected")])
 def test_files(name: str, expected: str | None, is_projected: bool) -> None:
-    """A file of the downward API has another field, or is named where only a value says the same."""
+    """A file of the downward API has another field, or is lost where only a value says the same."""
     item = {"path": "f", "fieldRef": {"fieldPath": f"metadata.labels['{name}']"}}
     source: Object = {"downwardAPI": {"items": [item]}}
     volume = {"name": "v"} | ({"projected": {"sources": [source]}} if is_projected else source)
@@ -297,7 +297,7 @@ def test_keys_of_a_spread() -> None:
     ],
 )
 def test_lost_selectors(selector: Object, field: str) -> None:
-    """What no label here says is named."""
+    """What no label here says is lost."""
     result = converted(job("JAXJob", {"Worker": 2}, pod=spread(selector)))
 
     path = "spec.jaxReplicaSpecs[Worker].template.spec.topologySpreadConstraints[0].labelSelector"
@@ -305,7 +305,7 @@ def test_lost_selectors(selector: Object, field: str) -> None:
 
 
 def test_file_of_all_labels() -> None:
-    """A file with all labels lacks those of the operator, which is named."""
+    """A file with all labels lacks those of the operator, which are lost."""
     item = {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}
     volume = {"name": "v", "downwardAPI": {"items": [item]}}
     (finding,) = converted(job("JAXJob", {"Worker": 2}, pod={"volumes": [volume]})).findings

@@ -37,7 +37,7 @@ EXCEPTIONS = {
     "torch-elastic-alone": {"PET_RDZV_ENDPOINT", "PET_RDZV_BACKEND", "PET_STANDALONE"},
     "torch-elastic-master": {"PET_RDZV_ENDPOINT", "PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_NODE_RANK"},
 }
-"""Variables that are named as lost, or come to the same, by job."""
+"""Variables that are lost, or come to the same, by job."""
 ELASTIC = {"PET_NNODES"}
 """What differs in an elastic training on v1alpha1, where it has a fixed number of nodes."""
 UNLIKE = {

@@ -46,10 +46,9 @@ FilesAndDirectories = Annotated[
         show_default=False,
     ),
 ]
-TargetVersion = Annotated[
+PrintedVersion = Annotated[
     Literal["v1alpha1", "v2alpha1"],
     typer.Option(
-        "--target-version",
         "--api-version",
         help="Version of TrainJobs and runtimes that are printed; v1alpha1 is that of Kubeflow Trainer (Go).",
     ),
@@ -85,7 +84,7 @@ def convert(
     references: References = None,
     *,
     file: FilesAndDirectories = None,
-    target_version: TargetVersion = "v2alpha1",
+    api_version: PrintedVersion = "v2alpha1",
     output_path: OutputPath = None,
     check: Annotated[
         bool, typer.Option("--check", help="Print no objects; the exit code is 0 if nothing is lost, else 1, or 2.")
@@ -99,8 +98,8 @@ def convert(
     A PyTorchJob, TFJob, MPIJob, XGBoostJob, JAXJob or PaddleJob becomes a TrainJob. A runtime is written for it unless
     one that comes with this package says the same. Other objects are printed as they are.
 
-    Each member without a counterpart is a comment in the result and a line on standard error, and so is each mistake in
-    the result, there only.
+    Each member that is lost is a comment in the result and a line on standard error, and so is each mistake in the
+    result, there only.
 
     Exit code: 0 when all objects are valid, 1 when one is not, 2 when a file or job cannot be read. With --check: 0
     when nothing is lost, 1 when something is, 2 when a file or job cannot be read or the result is not valid.
@@ -111,7 +110,7 @@ def convert(
     if references:
         inputs += _jobs(references, namespace, kubeconfig, context)
     outcome = _Outcome()
-    texts = {each: outcome.text_of(each, target_version) for each in inputs}
+    texts = {each: outcome.text_of(each, api_version) for each in inputs}
     if not check:
         _write(texts, output_path)
     for error in outcome.errors:

@@ -56,7 +56,7 @@ def draft(source: Source, losses: Losses, port: int) -> Draft:
 
 
 def _check_port(trainer: Object, source: Source, port: int, losses: Losses) -> None:
-    """Have the coordinator listen where the others expect it; name the port of the operator in what is run."""
+    """Have the coordinator listen where the others expect it; the port of the operator in what is run is lost."""
     (role,) = source.roles
     former = declared_port(source, role)
     path = f"{role.containers_path}[{source.kind.container}]"

@@ -1,7 +1,7 @@
 """Names of pods in commands and variables, as the operators made them: `demo-worker-0`.
 
 A name that is a host becomes the DNS name of the pod, one of a directory stays. What builds such a name, takes it apart
-or compares it is named, and so is what asks the cluster for pods by labels of the operators, or reads their files.
+or compares it is lost, and so is what asks the cluster for pods by labels of the operators, or reads their files.
 """
 
 from __future__ import annotations

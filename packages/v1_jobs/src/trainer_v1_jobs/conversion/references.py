@@ -1,4 +1,4 @@
-"""References to labels that only the operators gave pods: rewritten to what JobSet and Jobs give them, or named.
+"""References to labels that only the operators gave pods: rewritten to what JobSet and Jobs give them, or lost.
 
 | label | here |
 |---|---|
