@@ -47,7 +47,7 @@ def kubectl(tmp_path: Path) -> Iterator[Kubectl]:
 
 
 def test_a_release_from_its_beginning_to_its_end(kubectl: Kubectl, tmp_path: Path) -> None:
-    """It takes the place of the Go manager, leaves what that has written, and keeps CRDs and runtimes."""
+    """It takes the place of the Go manager, leaves what that has written, and keeps version, CRDs and runtimes."""
     helm(kubectl, "install", RELEASE, released_chart(tmp_path))
     kubectl.kubectl("annotate", "configmap/jobset-manager-config", "helm.sh/resource-policy=keep")
     before = found(kubectl, "deployment", MANAGER)
@@ -66,6 +66,10 @@ def test_a_release_from_its_beginning_to_its_end(kubectl: Kubectl, tmp_path: Pat
     assert names(kubectl, "clustertrainingruntime") == {"torch-distributed"}
     assert names(kubectl, "job") == set()
     assert stored_release(kubectl, 2) < LARGEST_SECRET
+
+    with pytest.raises(AssertionError, match="stored as v1alpha1, which v2alpha1 cannot take over"):
+        helm(kubectl, "upgrade", RELEASE, crds={"enabled": False})
+    assert names(kubectl, "deployment") == {MANAGER}
 
     write_as_the_manager(kubectl)
     runtimes = {"defaultEnabled": False, "jaxDistributed": {"enabled": True}}

@@ -30,3 +30,16 @@ Values for the released chart shorten the kinds of groupKindConcurrency, and lea
 {{- end }}
 {{- mustMergeOverwrite $base $config | toYaml }}
 {{- end }}
+
+{{/*
+Fails where the cluster serves TrainJobs of the other version. Parameters: wanted, served (API versions by discovery).
+
+The API server refuses CRDs without the version in which objects are stored, but in the middle of an upgrade; with
+crds.enabled: false nobody would refuse it.
+*/}}
+{{- define "kubeflow-trainer.checkServedVersion" -}}
+{{- $other := ternary "v2alpha1" "v1alpha1" (eq .wanted "v1alpha1") }}
+{{- if .served.Has (printf "trainer.kubeflow.org/%s" $other) }}
+{{- printf "apiVersion: TrainJobs of this cluster are stored as %s, which %s cannot take over: keep it (--set apiVersion=%s), or delete the CRDs, and all TrainJobs with them, before (docs/install.md, Beside Kubeflow Trainer (Go))" $other .wanted $other | fail }}
+{{- end }}
+{{- end }}
