@@ -37,6 +37,7 @@ def train(
     name: str | None = None,
     namespace: str | None = None,
     queue: str | None = None,
+    stall_after: str | None = None,
     suspend: bool = False,
     follow: bool = False,
     timeout: float | None = None,
@@ -72,6 +73,8 @@ def train(
         name: of the TrainJob. Default: made from that of the function.
         namespace: default: that of the context.
         queue: of Kueue. Default: none.
+        stall_after: time without progress after which it is Stalled, such as `10m`, `0s` for never. Default: as the
+            manager is configured.
         suspend: create it suspended.
         follow: print its logs and state until it ends.
         timeout: seconds after which it is followed no more. Default: none.
@@ -100,6 +103,7 @@ def train(
         secret_env=_pairs(secret_env),
         labels=tuple((labels or {}).items()),
         queue=queue,
+        stall_after=None if stall_after is None else str(stall_after),
         suspend=suspend,
     )
     return _submit(options, namespace, kubeconfig, context, follows=follow, timeout=timeout)
@@ -122,6 +126,7 @@ def submit(
     name: str | None = None,
     namespace: str | None = None,
     queue: str | None = None,
+    stall_after: str | None = None,
     suspend: bool = False,
     follow: bool = False,
     timeout: float | None = None,
@@ -152,6 +157,8 @@ def submit(
         name: of the TrainJob. Default: made from that of the script.
         namespace: default: that of the context.
         queue: of Kueue. Default: none.
+        stall_after: time without progress after which it is Stalled, such as `10m`, `0s` for never. Default: as the
+            manager is configured.
         suspend: create it suspended.
         follow: print its logs and state until it ends.
         timeout: seconds after which it is followed no more. Default: none.
@@ -179,6 +186,7 @@ def submit(
         secret_env=_pairs(secret_env),
         labels=tuple((labels or {}).items()),
         queue=queue,
+        stall_after=None if stall_after is None else str(stall_after),
         suspend=suspend,
     )
     return _submit(options, namespace, kubeconfig, context, follows=follow, timeout=timeout)
