@@ -91,10 +91,17 @@ def cluster(served: FakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(current_cluster, "connect", connect)
 
 
+class Terminal(io.StringIO):
+    """What is written to a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 def screen(*, terminal: bool = False, width: int = 80) -> Console:
     """A console as commands have it, without colours."""
     return Console(
-        file=io.StringIO(),
+        file=Terminal() if terminal else io.StringIO(),
         force_terminal=terminal,
         color_system=None,
         width=width,

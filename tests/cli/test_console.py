@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
-from trainer.cli.console import duration, escaped, note, printable, say, say_json, short_duration
+import pytest
+from rich.text import Text
+
+from trainer.cli.console import (
+    duration,
+    escaped,
+    note,
+    output,
+    printable,
+    say,
+    say_json,
+    short_duration,
+    terminal_width,
+)
 
 
 @pytest.mark.parametrize(
@@ -45,6 +58,17 @@ def test_printable(text: str, line: str, with_blanks: str) -> None:
     """What others have written is shown so that no terminal obeys it."""
     assert printable(text) == line
     assert escaped(text) == with_blanks
+
+
+def test_colours_in_a_pipe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where FORCE_COLOR asks for colours, a pipe has them, and neither an end of lines nor lines that move."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+
+    say(Text("x" * 200, style="red"))
+
+    assert re.sub(r"\x1b\[\d*m", "", capsys.readouterr().out) == "x" * 200 + "\n"
+    assert (terminal_width(output()), output().is_interactive, output().is_terminal) == (None, False, True)
 
 
 def test_say_leaves_text_alone(capsys: pytest.CaptureFixture[str]) -> None:

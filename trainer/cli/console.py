@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -18,11 +18,13 @@ from trainer.kube.logs.escaping import visible
 
 
 class _PlainConsole(Console):
-    """Prints text without wrapping or markup; with colours only on a terminal."""
+    """Prints text without wrapping or markup; with colours only on a terminal, or where FORCE_COLOR asks for them."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         # In a notebook text stays text.
         super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True, force_jupyter=False)
+        # With FORCE_COLOR a pipe gets colours, but no lines that move.
+        self.is_interactive = self.is_interactive and self.file.isatty()
 
     def on_broken_pipe(self) -> None:
         """Raise a BrokenPipeError; Rich would exit instead."""
@@ -37,6 +39,11 @@ def output() -> Console:
 def errors() -> Console:
     """Standard error."""
     return _PlainConsole(stderr=True)
+
+
+def terminal_width(console: Console) -> int | None:
+    """Cells of a line of the terminal; None for a file or a pipe, whose lines have no end."""
+    return console.width if console.is_terminal and console.file.isatty() else None
 
 
 def say(text: str | Text = "") -> None:
@@ -71,13 +78,6 @@ def printable(text: str) -> str:
 def escaped(line: str) -> str:
     """Like `printable`, for a line whose blanks matter, such as one of a log."""
     return visible(line.expandtabs())
-
-
-def columns(rows: Sequence[Sequence[str]], gap: int = 2) -> Iterator[str]:
-    """Rows as lines with cells below each other."""
-    widths = [max(map(len, column)) + gap for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def duration(seconds: float) -> str:

@@ -95,35 +95,22 @@ BROAD = """\
 NAME        STATE      PROGRESS         ETA   STEP        METRICS                                              AGE
 an-example  Running    ████▌░░░░░  45%  9d5h  4500/10000  loss 0.2347  eval_accuracy 0.8912  eval_loss 0.2451  13m
 """
-EVERYWHERE = """\
-NAMESPACE  NAME        STATE      PROGRESS         ETA   STEP        METRICS  AGE
-default    an-example  Running    ████▌░░░░░  45%  9d5h  4500/10000           13m
-"""
 
 
 @pytest.mark.parametrize(
-    ("form", "namespace", "width", "terminal", "beginning"),
+    ("width", "terminal", "beginning"),
     [
-        pytest.param(GetFormat.TABLE, "default", 80, True, NARROW, id="80 columns"),
-        pytest.param(GetFormat.TABLE, "default", 120, True, BROAD, id="as many metrics as fit"),
-        pytest.param(GetFormat.TABLE, "default", 20, False, BROAD, id="files have no width"),
-        pytest.param(GetFormat.TABLE, None, 80, True, EVERYWHERE, id="all namespaces, and no room for metrics"),
+        pytest.param(80, True, NARROW, id="80 columns"),
+        pytest.param(120, True, BROAD, id="as many metrics as fit"),
+        pytest.param(20, False, BROAD, id="files have no width"),
     ],
 )
 @pytest.mark.usefixtures("jobs")
-async def test_table(
-    client: FakeClient,
-    clock: ManualClock,
-    form: GetFormat,
-    namespace: str | None,
-    width: int,
-    terminal: bool,
-    beginning: str,
-) -> None:
+async def test_table(client: FakeClient, clock: ManualClock, width: int, terminal: bool, beginning: str) -> None:
     """The table has a line for each job, with as many of the most interesting metrics as fit."""
     console = screen(terminal=terminal, width=width)
 
-    assert await Report(form, console, clock, namespace=namespace).show(client) == 0
+    assert await Report(GetFormat.TABLE, console, clock, namespace="default").show(client) == 0
 
     assert text_of(console).startswith(beginning)
 
@@ -179,8 +166,8 @@ def test_wrong_choice(options: str, complaint: str) -> None:
 
 @pytest.mark.usefixtures("jobs")
 async def test_wide_table(client: FakeClient, clock: ManualClock) -> None:
-    """The wide table has all metrics, however long its lines become."""
-    console = screen(terminal=True, width=80)
+    """In a file the wide table has all metrics, however long its lines become."""
+    console = screen(width=80)
 
     await Report(GetFormat.WIDE, console, clock, namespace="default").show(client)
 
@@ -244,6 +231,20 @@ async def test_steps(client: FakeClient, clock: ManualClock) -> None:
         "Steps         dataset-initializer: Complete",
         "              model-initializer: Running, 45 %, 2 minutes left",
     ]
+
+
+async def test_long_messages(client: FakeClient, clock: ManualClock) -> None:
+    """On a terminal a long reason is broken between words, beside its label, and in a file it is one line."""
+    said = condition(clock, "Pending", "Unschedulable", "no node has 8 of nvidia.com/gpu: " + "3 have 4, " * 10)
+    client.add(train_job("demo", state="Pending", conditions=[said]))
+    on_screen, in_file = screen(terminal=True, width=100), screen(width=100)
+    for console in (on_screen, in_file):
+        await Report(GetFormat.TABLE, console, clock, name="demo", namespace="default").show(client)
+
+    lines = text_of(on_screen).splitlines()
+    assert max(map(len, lines)) <= 100
+    assert [" ".join(" ".join(lines[3:]).split())] == [" ".join(text_of(in_file).splitlines()[3].split())]
+    assert all(line.startswith(" " * 14) for line in lines[4:])
 
 
 COUNTS = {"name": "node", "ready": 1, "active": 2, "succeeded": 0, "failed": 1, "suspended": 0}

@@ -57,10 +57,12 @@ async def last_screen(client: FakeClient, clock: ManualClock, console: Console) 
 
 
 async def test_whole_screen(client: FakeClient, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The screen is never longer than the terminal, says what it leaves out, and goes when the command ends."""
+    """The screen is never larger than the terminal, says what it leaves out, and goes when the command ends."""
     monkeypatch.setenv("TERM", "xterm")
     for number in range(30):
-        client.add(train_job(f"job-{number}", state="Running"))
+        reported = {"trainMetrics": {"training_loss": "0.234712"}, "lastUpdatedTime": "2025-01-01T00:00:00Z"}
+        silence = {"estimatedRemainingTimeSummary": "no report since 00:00 UTC", "progressPercentage": 45}
+        client.add(train_job(f"job-{number}", state="Running", trainerStatus=reported | silence))
     console = screen(terminal=True)
     console.size = (80, 12)
 
@@ -69,4 +71,6 @@ async def test_whole_screen(client: FakeClient, clock: ManualClock, monkeypatch:
     assert lines[0] == "30 TrainJobs: 29 Running, 1 Failed"
     assert len(lines) == 12
     assert lines[11] == "and 22 more"
+    assert max(map(len, lines)) <= 80
+    assert all("training_loss 0.2347" in line for line in lines[3:11])
     assert not any(line.startswith("job-0 ") for line in lines)

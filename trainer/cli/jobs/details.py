@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
+from rich.console import Console
 from rich.text import Text
 
-from trainer.cli.console import duration, escaped, printable
+from trainer.cli.console import duration, escaped, printable, terminal_width
+from trainer.cli.jobs.progress import short_value
 from trainer.cli.jobs.state import STATE_STYLES, JobState
 from trainer.framework.building.trainer_step import TRAINER_JOBS
 from trainer.framework.status.status import JOBS_CREATED
@@ -26,8 +28,14 @@ _RESUMED_BY_OTHERS = ("Suspended", "False")
 _COUNTS = ("active", "ready", "succeeded", "failed", "suspended")
 
 
-def details(job: Object, now: datetime) -> list[Text]:
-    """Conditions, complete progress, all metrics, and the states of its Jobs."""
+def details(job: Object, now: datetime, console: Console | None = None) -> list[Text]:
+    """Conditions, complete progress, all metrics, and the states of its Jobs.
+
+    Args:
+        job: the TrainJob.
+        now: the present time.
+        console: the terminal in whose width lines are broken. Default: they are not.
+    """
     row = TrainJobRow.of(job)
     state, status = JobState.of_row(row), job.get("status") or {}
     sections = [
@@ -39,10 +47,16 @@ def details(job: Object, now: datetime) -> list[Text]:
         ("Jobs", [Text(_counts(counts, row.nodes)) for counts in status.get("jobsStatus") or []]),
     ]
     return [
-        Text().append(f"{'' if index else label:<{_LABEL}} ", style="bold").append_text(text)
+        Text().append(f"{'' if index else label:<{_LABEL}} ", style="bold").append_text(line)
         for label, texts in sections
-        for index, text in enumerate(texts)
+        for index, line in enumerate(line for text in texts for line in _wrapped(text, console))
     ]
+
+
+def _wrapped(text: Text, console: Console | None) -> Iterable[Text]:
+    """The lines of a text beside its label."""
+    width = None if console is None else terminal_width(console)
+    return [text] if console is None or width is None else text.wrap(console, max(width - _LABEL - 1, _LABEL))
 
 
 def _conditions(job: Object, now: datetime) -> Iterator[Text]:
@@ -117,7 +131,7 @@ def _of(noun: str, done: int | None, total: int | None) -> str:
 def _metrics(metrics: list[MetricValue]) -> list[Text]:
     ordered = by_interest(metrics)
     width = max((cell_len(metric.name) for metric in ordered), default=0)
-    return [Text(f"{set_cell_size(metric.name, width)}  {metric.value}") for metric in ordered]
+    return [Text(f"{set_cell_size(metric.name, width)}  {short_value(metric.value)}") for metric in ordered]
 
 
 def _counts(counts: Mapping[str, Any], nodes: int | None) -> str:

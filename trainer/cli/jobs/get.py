@@ -15,7 +15,7 @@ from rich.text import Text
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.completion import train_job_names
-from trainer.cli.console import note, output
+from trainer.cli.console import note, output, terminal_width
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.errors import BadInputError, ExitCode, GoneError
 from trainer.cli.jobs.choice import ALL, JobChoice, Limit, Selector, States
@@ -188,10 +188,10 @@ class Report:
         if not jobs:
             return []
         now = self.clock.now()
-        self._table.width = self.console.width if self.console.is_terminal else None
+        self._table.width = terminal_width(self.console)
         if self.name is None:
             return self._table.lines(jobs, now)
-        about = details(jobs[0], now)
+        about = details(jobs[0], now, self.console)
         return [*self._table.lines(jobs, now), *([Text()] if about else []), *about]
 
     def _note_if_none(self, jobs: Sequence[Object]) -> None:

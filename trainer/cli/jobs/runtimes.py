@@ -7,7 +7,8 @@ from datetime import datetime
 
 import typer
 
-from trainer.cli.console import Format, OutputFormat, columns, note, printable, say, say_json
+from trainer.cli.columns import columns
+from trainer.cli.console import Format, OutputFormat, note, printable, say, say_json
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.jobs.find import list_runtimes
 from trainer.cli.jobs.table import age

@@ -5,35 +5,56 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from rich.text import Text
 
+from trainer.cli.columns import GAP, elided, fitted, total
 from trainer.cli.console import printable, short_duration
-from trainer.cli.jobs.progress import in_room, progress_bar, short_remaining, short_value
+from trainer.cli.jobs.progress import metric_text, metrics_in, progress_bar, short_remaining
 from trainer.cli.jobs.state import STATE_STYLES, JobState
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import Object
-from trainer.progress.interest import by_interest, label
+from trainer.progress.interest import MetricValue, by_interest
 from trainer.view.progress import TrainingProgress
 from trainer.view.row import TrainJobRow
 
-_GAP = 2
 _BAR = 10
 _FEW = 3
 """Most metrics in a line."""
 _METRICS = "METRICS"
+_FIRST_METRIC = 20
+"""Cells that the most interesting metric gets before other columns do."""
+_SHORTEST = {"NAMESPACE": 12, "NAME": 24, "RUNTIME": 14}
+"""Columns whose texts are cut, and the cells that they keep while other columns can go."""
+_DISPENSABLE = ("UPDATED", "EPOCH", "STEP", "NODES", "RUNTIME", "AGE")
+"""Columns that can go, the first one first."""
+
+
+class _Look(NamedTuple):
+    """What the columns show."""
+
+    has_empty: bool = True
+    """Whether columns that are empty for everybody stay."""
+    has_bar: bool = True
+    has_sentence: bool = True
+    """Whether it says `no report for 12m` and not `silent 12m`."""
+
+
+_LOOKS = (_Look(), _Look(False), _Look(False, False), _Look(False, False, False))
+"""From the widest one down."""
 
 
 @dataclass(slots=True)
 class JobTable:
-    """Lays out TrainJobs in columns, which never become narrower, so that later lines fit below earlier ones."""
+    """Lays out TrainJobs in columns, which become narrower only to fit, so that later lines fit below earlier ones."""
 
     width: int | None = None
-    """Width of the terminal, which limits the metrics; None: no limit."""
+    """Width of the terminal, which lines fit; None: no limit."""
     with_namespace: bool = False
     """Whether the first column is the namespace."""
     is_wide: bool = False
-    """Whether to show all columns and metrics."""
+    """Whether to show all columns and metrics, as far as they fit."""
     ascii_only: bool = False
     """Whether the terminal is limited to ASCII."""
     is_growing: bool = False
@@ -47,72 +68,91 @@ class JobTable:
     def lines(self, jobs: Iterable[Object], now: datetime, *, header: bool = True) -> list[Text]:
         """The table, its header first."""
         shown = [(row, JobState.of_row(row)) for row in map(TrainJobRow.of, jobs)]
-        rows = [self._cells(row, state, now) for row, state in shown]
-        titles = {title: Text(title) for title in self._titles()}
-        self._widen([titles, *rows])
-        for row, (_, state) in zip(rows, shown, strict=True):
-            row[_METRICS] = Text(self._metrics(state.progress))
-        self._widen([{_METRICS: row[_METRICS]} for row in [titles, *rows]])
-        return [self._line(row) for row in ([titles] if header else []) + rows]
+        rows, widths = self._laid_out(shown, now)
+        if _METRICS in widths:
+            room = None if self.width is None else self.width - total(widths) + widths[_METRICS]
+            for row, (_, state) in zip(rows, shown, strict=True):
+                row[_METRICS] = Text(metrics_in(self._metrics(state.progress), room, ascii_only=self.ascii_only))
+            widths[_METRICS] = _widest(_METRICS, rows)
+        former = {title: max(width, self._widths.get(title, 0)) for title, width in widths.items()}
+        self._widths = former if self.width is None or total(former) <= self.width else widths
+        titles = [{title: Text(title) for title in widths}] if header else []
+        return [self._line(row) for row in titles + rows]
 
-    def _widen(self, rows: Iterable[dict[str, Text]]) -> None:
-        for row in rows:
-            for title, cell in row.items():
-                self._widths[title] = max(self._widths.get(title, 0), cell.cell_len)
+    def _laid_out(
+        self, shown: Sequence[tuple[TrainJobRow, JobState]], now: datetime
+    ) -> tuple[list[dict[str, Text]], dict[str, int]]:
+        """The rows in the look that fits, and the widths of the columns that stay."""
+        for look in _LOOKS:
+            rows = [self._cells(row, state, now, look) for row, state in shown]
+            titles = [title for title in self._titles() if look.has_empty or any(row[title] for row in rows)]
+            widths = {title: _widest(title, rows) for title in titles}
+            if self.width is None or total(widths) <= self.width:
+                break
+        return rows, fitted(widths, self.width, _SHORTEST, _DISPENSABLE)
 
     def _titles(self) -> Sequence[str]:
         namespace = ["NAMESPACE"] if self.with_namespace else []
         details = ["EPOCH", _METRICS, "UPDATED", "NODES", "RUNTIME"] if self.is_wide else [_METRICS]
         return [*namespace, "NAME", "STATE", "PROGRESS", "ETA", "STEP", *details, "AGE"]
 
-    def _cells(self, row: TrainJobRow, state: JobState, now: datetime) -> dict[str, Text]:
+    def _cells(self, row: TrainJobRow, state: JobState, now: datetime, look: _Look) -> dict[str, Text]:
         step, progress = state.step, state.shown
         epochs = f"epoch {progress.epochs}" if progress.epochs else ""
         updated = f"{short_duration((now - progress.updated).total_seconds())} ago" if progress.updated else ""
-        cells = {
+        metric = Text(next(map(metric_text, self._metrics(state.progress)), ""))
+        metric.truncate(_FIRST_METRIC)
+        return {
             "NAMESPACE": Text(row.namespace),
             "NAME": Text(row.name),
             "STATE": Text(printable(state.word), style=STATE_STYLES.get(state.word, "default")),
-            "PROGRESS": self._progress(progress.percentage),
-            "ETA": _eta(progress, now) if state.is_going_on else Text(),
+            "PROGRESS": self._progress(progress.percentage, has_bar=look.has_bar),
+            "ETA": _eta(progress, now, has_sentence=look.has_sentence) if state.is_going_on else Text(),
             "STEP": Text(step.name if step is not None else progress.steps or ("" if self.is_wide else epochs)),
             "EPOCH": Text(progress.epochs),
-            _METRICS: Text(),
+            _METRICS: metric,
             "UPDATED": Text(updated),
             "NODES": Text(str(row.nodes or "")),
             "RUNTIME": Text(printable(row.runtime)),
             "AGE": Text(age(row.created, now)),
         }
-        return {title: cells[title] for title in self._titles()}
 
-    def _progress(self, percentage: int | None) -> Text:
+    def _progress(self, percentage: int | None, *, has_bar: bool) -> Text:
         if percentage is None:
             return Text()
+        if not has_bar:
+            return Text(f"{percentage:7}%")
         return progress_bar(percentage, _BAR, ascii_only=self.ascii_only).append(f" {percentage:3}%", style="default")
 
-    def _metrics(self, progress: TrainingProgress) -> str:
-        """All metrics, or as many of the most interesting as fit."""
+    def _metrics(self, progress: TrainingProgress) -> Sequence[MetricValue]:
         metrics = by_interest(progress.metrics)
-        if self.is_wide:
-            return "  ".join(f"{label(metric)} {metric.value}" for metric in metrics)
-        others = [width for title, width in self._widths.items() if title != _METRICS]
-        room = None if self.width is None else self.width - sum(others) - _GAP * len(others)
-        return in_room((f"{label(metric)} {short_value(metric.value)}" for metric in metrics[:_FEW]), room)
+        return metrics if self.is_wide else metrics[:_FEW]
 
     def _line(self, row: dict[str, Text]) -> Text:
         line = Text()
-        titles = self._titles()
+        titles = list(self._widths)
         for title in titles:
-            line.append_text(row[title])
+            cell, width = row[title], self._widths[title]
+            if cell.cell_len > width:
+                cell = Text(elided(cell.plain, width, ascii_only=self.ascii_only), style=cell.style)
+            line.append_text(cell)
             if title != titles[-1]:
-                line.append(" " * (self._widths[title] - row[title].cell_len + _GAP))
+                line.append(" " * (width - cell.cell_len + GAP))
+        line.rstrip()
+        if self.width is not None:
+            line.truncate(self.width, overflow="crop" if self.ascii_only else "ellipsis")
         return line
 
 
-def _eta(progress: TrainingProgress, now: datetime) -> Text:
+def _widest(title: str, rows: Sequence[dict[str, Text]]) -> int:
+    return max(len(title), *(row[title].cell_len for row in rows)) if rows else len(title)
+
+
+def _eta(progress: TrainingProgress, now: datetime, *, has_sentence: bool) -> Text:
     """The remaining time, else for how long a training that reports usually has not done so."""
     if progress.silence and progress.updated is not None:
-        return Text(f"no report for {short_duration((now - progress.updated).total_seconds())}", style="bold yellow")
+        said = "no report for" if has_sentence else "silent"
+        return Text(f"{said} {short_duration((now - progress.updated).total_seconds())}", style="bold yellow")
     return Text(short_remaining(progress))
 
 

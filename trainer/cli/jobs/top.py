@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.cli.console import output, printable
+from trainer.cli.console import output, printable, terminal_width
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.jobs.find import list_train_jobs
 from trainer.cli.jobs.state import STATE_STYLES, JobState
@@ -68,8 +68,8 @@ class Top:
         """How many are in which state, and a line for each, as many as the screen has room for."""
         ranked = sorted(((JobState.of(job), job) for job in jobs), key=_rank)
         shown = [job for _, job in ranked]
+        self._table.width = terminal_width(self.console)
         if self.console.is_interactive:
-            self._table.width = self.console.width
             room = max(self.console.height - 4, 1)
             shown = shown[:room] if len(shown) > room else shown
         lines = [_summary([state for state, _ in ranked]), Text(), *self._table.lines(shown, self.clock.now())]

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from trainer.cli.console import printable
+from trainer.cli.jobs.progress import short_value
 from trainer.cli.metrics.charts import charts
 from trainer.kube.objects import Object
 from trainer.progress.samples import MetricId, Sample
@@ -72,7 +73,9 @@ class SamplePrinter:
         else:
             for metric, time, value, step, _ in samples:
                 at_step = f"step {step}  " if step is not None else ""
-                self._console.print(Text(f"{time.second}  {at_step}{metric.kind} {printable(metric.name)} {value}"))
+                self._console.print(
+                    Text(f"{time.second}  {at_step}{metric.kind} {printable(metric.name)} {short_value(value)}")
+                )
 
 
 def _values(sample: Sample) -> Object:

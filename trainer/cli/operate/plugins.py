@@ -8,7 +8,8 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from trainer.cli.console import Format, OutputFormat, columns, say, say_json
+from trainer.cli.columns import columns
+from trainer.cli.console import Format, OutputFormat, say, say_json
 from trainer.cli.offline.workspace import PluginsConfig
 from trainer.cli.operate.new_plugin import plugin_files, write_new
 from trainer.configuration.configuration import load_configuration

@@ -12,12 +12,12 @@ from rich.live import Live
 from rich.text import Text
 
 from trainer.cli.console import duration, printable
-from trainer.cli.jobs.progress import in_room, progress_bar, short_value
+from trainer.cli.jobs.progress import in_room, metric_text, progress_bar
 from trainer.cli.jobs.state import STATE_STYLES, JobState
 from trainer.cli.logs.printer import LogPrinter
 from trainer.kube.clock import Clock
 from trainer.kube.objects import ObjectKey
-from trainer.progress.interest import by_interest, label
+from trainer.progress.interest import by_interest
 
 _REFRESH_SECONDS = 0.2
 _LONGEST_BAR, _BAR_STEP = 24, 8
@@ -101,7 +101,7 @@ class JobDisplay:
         elapsed = duration(self._clock.monotonic() - self._started)
         progress = state.shown
         room = self._console.width - 1
-        metrics = [f"{label(metric)} {short_value(metric.value)}" for metric in by_interest(progress.metrics)]
+        metrics = [metric_text(metric) for metric in by_interest(progress.metrics)]
         if progress.percentage is None:
             line = self._state_text(job, state, elapsed)
         else:

@@ -18,6 +18,7 @@ from trainer.cli.console import printable
 from trainer.cli.current_cluster import ConnectedCluster, open_cluster
 from trainer.cli.errors import CommandError, GoneError
 from trainer.cli.jobs.find import find_train_job
+from trainer.cli.jobs.progress import short_value
 from trainer.cli.jobs.state import JobState
 from trainer.cli.jobs.watch import JobWatch
 from trainer.cli.logs.choice import LogChoice, LogRequest
@@ -266,7 +267,7 @@ class SubmittedJob:
             rows.append(("Progress", bar))
         if progress.remaining and JobState.of(self._job).is_going_on:
             rows.append(("Remaining", escape(progress.remaining)))
-        rows += [(escape(metric.name), escape(metric.value)) for metric in progress.metrics]
+        rows += [(escape(metric.name), escape(short_value(metric.value))) for metric in progress.metrics]
         if status.message and not JobState.of(self._job).is_running:
             rows.append((escape(status.reason), escape(printable(status.message))))
         cells = "".join(f'<tr><th style="text-align:left">{name}</th><td>{value}</td></tr>' for name, value in rows)

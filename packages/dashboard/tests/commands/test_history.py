@@ -16,11 +16,13 @@ from sqlalchemy import Connection, update
 from typer.testing import CliRunner, Result
 
 from packages.dashboard.tests.history.conftest import jobset, owned, train_job
+from tests.cli.conftest import screen, text_of
 from trainer.cli.app import app
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.plugins import coscheduling
 from trainer.progress.curves import Curves
 from trainer.progress.samples import MetricId
+from trainer_dashboard.commands.recorded_history import RecordedHistory
 from trainer_dashboard.history.content import compressed
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.forgetting import forget_older
@@ -108,6 +110,20 @@ def test_list(recorded: None, arguments: str) -> None:
     """Trainings are listed, the newest first, without a cluster."""
     result = run(*arguments.split())
     assert (result.exit_code, result.stdout) == (0, TABLE)
+
+
+NARROW = """\
+UID       NAMESPACE  NAME   STATE     CREATED (UTC)     TOOK  METRICS
+22222222  team       other  Failed    2026-01-01 00:00  9m    loss 0.5
+11111111  team       demo   Complete  2026-01-01 00:00  9m    loss 0.5
+"""
+
+
+def test_list_on_a_terminal(recorded: None) -> None:
+    """On a terminal as many columns are shown as fit."""
+    console = screen(terminal=True, width=70)
+    RecordedHistory().print_list(console, "team", None)
+    assert text_of(console) == NARROW
 
 
 def test_list_of_some(recorded: None) -> None:

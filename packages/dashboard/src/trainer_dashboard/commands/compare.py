@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from trainer.cli.console import Format, OutputFormat, columns, output, printable, say_json
+from trainer.cli.columns import columns
+from trainer.cli.console import Format, OutputFormat, output, printable, say_json
 from trainer_dashboard.commands.history_database import DatabaseUrl, open_history
 from trainer_dashboard.commands.past import moment, past_object
 from trainer_dashboard.history.comparison import Comparison, Difference

@@ -61,7 +61,7 @@ def list_trainings(
     if form is ListFormat.JSON:
         output().file.write(json.dumps([past_object(each) for each in records], indent=2, ensure_ascii=False) + "\n")
     else:
-        for line in past_table(records) if records else ():
+        for line in past_table(records, output()) if records else ():
             output().print(line)
         if not records:
             note("the history has no such training")
@@ -77,7 +77,7 @@ def show(
 ) -> None:
     """Show a training in detail: how it ended, its metrics and its events."""
     opened = open_history(database)
-    for line in past_details(opened, opened.training(training)):
+    for line in past_details(opened, opened.training(training), output()):
         output().print(line)
 
 

@@ -6,37 +6,51 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from rich.cells import cell_len
+from rich.console import Console
 from rich.text import Text
 
-from trainer.cli.console import columns, note, printable, short_duration
+from trainer.cli.columns import columns, elided, fitted
+from trainer.cli.console import note, printable, short_duration, terminal_width
 from trainer.cli.jobs.details import details
-from trainer.cli.jobs.progress import short_value
+from trainer.cli.jobs.progress import metrics_in
 from trainer.cli.jobs.state import STATE_STYLES
-from trainer.progress.interest import MetricValue, by_interest, label
+from trainer.progress.interest import MetricValue, by_interest
 from trainer_dashboard.history.queries import History, TrainingRecord
 
 _UID = 8
 """Characters of a uid that are shown; they tell trainings of one name apart."""
 _METRICS = 2
 _TITLES = ("UID", "NAMESPACE", "NAME", "STATE", "CREATED (UTC)", "TOOK", "NODES", "RUNTIME", "METRICS", "BY")
-_STATE = _TITLES.index("STATE")
+_SHORTEST = {"NAMESPACE": 12, "NAME": 24, "RUNTIME": 14, "METRICS": 20, "BY": 10}
+"""Columns whose texts are cut, and the cells that they keep while other columns can go."""
+_DISPENSABLE = ("BY", "NODES", "RUNTIME", "UID", "TOOK")
+"""Columns that can go, the first one first."""
 _EVENTS = 20
 
 
-def past_table(records: Sequence[TrainingRecord]) -> Iterator[Text]:
-    """Trainings below each other, with a header."""
-    rows = [_TITLES, *map(_row, records)]
-    for index, line in enumerate(columns(rows)):
+def past_table(records: Sequence[TrainingRecord], console: Console) -> Iterator[Text]:
+    """Trainings below each other, with a header; on a terminal as many columns as fit."""
+    rows = [_row(record) for record in records]
+    widths = {title: max(cell_len(each) for each in (title, *(row[title] for row in rows))) for title in _TITLES}
+    kept = fitted(widths, terminal_width(console), _SHORTEST, _DISPENSABLE)
+    ascii_only = console.options.ascii_only
+    for row, record in zip(rows, records, strict=True):
+        row["METRICS"] = metrics_in(_metrics(record), kept["METRICS"], ascii_only=ascii_only)
+    titles = dict(zip(_TITLES, _TITLES, strict=True))
+    shown = [
+        [elided(row[title], width, ascii_only=ascii_only) for title, width in kept.items()] for row in (titles, *rows)
+    ]
+    for index, line in enumerate(columns(shown)):
         text = Text(line)
         if index:
-            text.highlight_words([rows[index][_STATE]], STATE_STYLES.get(records[index - 1].state, "default"))
+            text.highlight_words([rows[index - 1]["STATE"]], STATE_STYLES.get(records[index - 1].state, "default"))
         yield text
 
 
-def _row(record: TrainingRecord) -> tuple[str, ...]:
-    metrics = by_interest([MetricValue(*metric) for metric in record.metrics])[:_METRICS]
+def _row(record: TrainingRecord) -> dict[str, str]:
     seconds = record.seconds
-    return (
+    cells = (
         record.uid[:_UID],
         printable(record.namespace),
         printable(record.name),
@@ -45,14 +59,20 @@ def _row(record: TrainingRecord) -> tuple[str, ...]:
         "" if seconds is None else short_duration(seconds),
         "" if record.nodes is None else str(record.nodes),
         printable(record.runtime),
-        "  ".join(f"{printable(label(metric))} {printable(short_value(metric.value))}" for metric in metrics),
+        metrics_in(_metrics(record), None),
         printable(record.creator),
     )
+    return dict(zip(_TITLES, cells, strict=True))
 
 
-def past_details(history: History, record: TrainingRecord) -> Iterator[Text]:
+def _metrics(record: TrainingRecord) -> list[MetricValue]:
+    metrics = [MetricValue(printable(each.name), printable(each.value), each.is_eval) for each in record.metrics]
+    return by_interest(metrics)[:_METRICS]
+
+
+def past_details(history: History, record: TrainingRecord, console: Console) -> Iterator[Text]:
     """One training: its row, what `trainer get NAME` would have said of it, and its events."""
-    yield from past_table([record])
+    yield from past_table([record], console)
     yield Text()
     yield from _labelled("Image", record.image)
     version = f", {record.runtime_version}" if record.runtime_version else ""
@@ -62,7 +82,7 @@ def past_details(history: History, record: TrainingRecord) -> Iterator[Text]:
         yield from _labelled("Forgotten", f"all but this, {moment(record.forgotten)}")
     job = history.document(record.uid, "trainjob")
     if job is not None:
-        yield from details(job, datetime.now(UTC))
+        yield from details(job, datetime.now(UTC), console)
     for index, event in enumerate(history.events(record.uid)[:_EVENTS]):
         text = printable(f"{event.last}Z  {event.object}  {event.reason}: {event.message}")
         yield Text(f"{'Events' if not index else '':<14}", style="bold").append(text, style="not bold default")

@@ -36,7 +36,7 @@ class RecordedTraining:
     def print_details(self, console: Console, encode: Callable[[Object], str] | None) -> None:
         """Print its row, conditions and events, or its TrainJob."""
         if encode is None:
-            for line in past_details(self._history, self._record):
+            for line in past_details(self._history, self._record, console):
                 console.print(line)
             return
         kept = self._history.document(self._record.uid, "trainjob")
@@ -74,7 +74,7 @@ class RecordedHistory:
         if encode is not None:
             console.file.write(encode({"items": [past_object(record) for record in records]}))
             return
-        for line in past_table(records) if records else ():
+        for line in past_table(records, console) if records else ():
             console.print(line)
         if len(records) == PAGE:
             note("older ones: trainer history list --limit 1000")
