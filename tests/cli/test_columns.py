@@ -19,7 +19,7 @@ def test_columns() -> None:
         pytest.param("train-x7k2p", 11, "train-x7k2p", id="fits"),
         pytest.param("a-long-name-x7k2p", 12, "a-long…x7k2p", id="both ends"),
         pytest.param("損失損失損失", 7, "損失…失", id="wide"),
-        pytest.param("損失損失損失", 8, "損失 …失", id="half of a wide one"),
+        pytest.param("損失損失損失", 8, "損失…失", id="half of a wide one"),
         pytest.param("abcdef", 1, "…", id="hardly any room"),
     ],
 )

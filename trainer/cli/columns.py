@@ -68,4 +68,5 @@ def elided(text: str, width: int, *, ascii_only: bool = False) -> str:
     end = text[len(text) - behind :]
     while cell_len(end) > behind:
         end = end[1:]
-    return set_cell_size(text, max(width - 1 - cell_len(end), 0)) + ("~" if ascii_only else "…") + end
+    beginning = set_cell_size(text, max(width - 1 - cell_len(end), 0)).rstrip()  # of half a wide character a blank
+    return beginning + ("~" if ascii_only else "…") + end

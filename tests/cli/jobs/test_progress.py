@@ -56,7 +56,7 @@ def test_short_value(value: str, text: str) -> None:
         pytest.param(None, "損失損失 0.2347  eval acc 0.9", id="no limit"),
         pytest.param(29, "損失損失 0.2347  eval acc 0.9", id="all fit"),
         pytest.param(28, "損失損失 0.2347", id="whole ones"),
-        pytest.param(13, "損 …失 0.2347", id="a short name"),
+        pytest.param(13, "損…失 0.2347", id="a short name"),
         pytest.param(8, "… 0.2347", id="no name"),
         pytest.param(6, "0.2347", id="the value alone"),
         pytest.param(5, "", id="nothing"),
