@@ -34,7 +34,7 @@ VOLUME = {"targetJobs": [{"name": "node"}], "volumes": [{"name": "d", "emptyDir"
     "obj",
     [
         pytest.param(job(), id="smallest"),
-        pytest.param(trainer(numNodes=100_000), id="as-many-nodes-as-kubernetes-runs"),
+        pytest.param(job(runtime="torch", trainer={"numNodes": 100_000}), id="as-many-nodes-as-kubernetes-runs"),
         pytest.param(job(runtime="torch", trainer={"numProcPerNode": 4}), id="number-of-processes-as-a-number"),
         pytest.param(
             job(

@@ -101,7 +101,7 @@ def container_of(pods: dict[str, Object], job: str) -> Object:
 )
 def test_job_set(version: Version, name: str, command: list[str]) -> None:
     """Whatever the runtime, the code is on each node, and what starts the training starts it there."""
-    job_set = built(job_of(name, version, nodes=1 if "single" in name else 2))
+    job_set = built(job_of(name, version, nodes=1 if name in {"plain", "torch-single-node"} else 2))
     pods = {each["name"]: each["template"]["spec"]["template"]["spec"] for each in job_set["spec"]["replicatedJobs"]}
 
     starter = "launcher" if command[0] == "mpirun" else "node"
