@@ -11,6 +11,7 @@ from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.jobs.find import is_about_an_object, not_served, reference
 from trainer.cli.manifests import FIELD_MANAGER
 from trainer.cli.run.package import is_code_of
+from trainer.cli.run.queue import warn_of_queue
 from trainer.cli.run.script import ScriptJob
 from trainer.kube.client import Client
 from trainer.kube.errors import (
@@ -55,6 +56,7 @@ async def submit_script(client: Client, job: ScriptJob, *, is_quiet: bool = Fals
 
 
 async def _create_with(client: Client, job: Document, code: Document | None, *, is_quiet: bool = False) -> Object:
+    await warn_of_queue(client, job.obj)
     is_ours = code is not None and await _create_code(client, code)
     try:
         created = await _create(client, job, is_quiet=is_quiet)
