@@ -10,9 +10,9 @@ from trainer.cli.errors import BadInputError
 from trainer.cli.run.folder import files_of_folder, files_of_script
 from trainer.cli.run.package import pack
 from trainer.cli.run.requirements import (
+    Requirements,
     included_files,
     project_requirements,
-    required_packages,
     unread_requirements,
 )
 
@@ -106,8 +106,24 @@ def test_unread_requirements(tmp_path: Path, content: str, table: str) -> None:
 
 def test_required_packages(tmp_path: Path) -> None:
     """Names of packages are those of requirements.txt and what it includes, else of pyproject.toml."""
+    found = Requirements.of_folder(tmp_path)
+    assert (found.names, found.file) == (set(), None)
     (tmp_path / "pyproject.toml").write_text("[project]\ndependencies = [\"Torch>=2; python_version>'3'\"]")
-    assert required_packages(tmp_path) == {"torch"}
-    (tmp_path / "requirements.txt").write_text("--no-index\n-r more.txt\nTransformers[torch] @ https://x # a\n# b\n")
-    (tmp_path / "more.txt").write_text("  accelerate==1\n")
-    assert required_packages(tmp_path) == {"transformers", "accelerate"}
+    found = Requirements.of_folder(tmp_path)
+    assert (found.names, found.packages, found.file) == ({"torch"}, [], None)
+    file = tmp_path / "requirements.txt"
+    file.write_text(
+        "-r more.txt\n-c limits.txt\nTransformers[torch] @ https://x # a\n# b\ngit+https://x/y\n-e .\n./z\n"
+    )
+    (tmp_path / "more.txt").write_text("  ruamel.yaml==1\nnumpy ; python_version < '3'\n")
+    (tmp_path / "limits.txt").write_text("other<2\n")
+    found = Requirements.of_folder(tmp_path)
+    assert found.names == {"transformers", "ruamel-yaml", "numpy"}
+    assert (found.packages, found.file) == (["transformers", "ruamel-yaml"], file)
+
+
+@pytest.mark.parametrize("line", ["--index-url https://x", "-i https://x", "  --find-links=wheels", "--no-index"])
+def test_chosen_index(line: str) -> None:
+    """A line may say where packages are found."""
+    assert Requirements(("torch", line)).chooses_index
+    assert not Requirements(("torch", "-r more.txt")).chooses_index

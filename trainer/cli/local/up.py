@@ -38,6 +38,7 @@ from trainer.cli.operate.manager import READY
 from trainer.cli.options import WantedApiVersion
 from trainer.cli.past import recorder_program
 from trainer.cli.processes.background import BackgroundProcess, StateDirectory
+from trainer.cli.run.unreachable_packages import NODE, POD_NETWORK
 from trainer.kube.client import Client
 from trainer.kube.errors import KubeError
 from trainer.kube.logs.logs import configure_logging
@@ -47,8 +48,6 @@ from trainer.kube.resource import NODES
 from trainer.kube.rest.connection import ConnectionOptions, connect
 from trainer.v1alpha1.discovery import Version, find_served, served_versions
 
-_NODE = "laptop"
-_POD_NETWORK = "devcluster.trainer/pod-network"
 MetricsPort = Annotated[
     int,
     typer.Option(
@@ -289,7 +288,7 @@ async def _status(state: StateDirectory) -> int:
 
 async def _contents(client: Client) -> list[tuple[str, str]]:
     nodes = await client.list(NODES)
-    modes = [annotations_of(node).get(_POD_NETWORK, "") for node in nodes.items if name_of(node) == _NODE]
+    modes = [annotations_of(node).get(POD_NETWORK, "") for node in nodes.items if name_of(node) == NODE]
     runtimes = await client.list(CLUSTER_TRAINING_RUNTIMES)
     jobs = await client.list(TRAIN_JOBS)
     states = Counter(JobState.of(job).word for job in jobs.items)

@@ -6,6 +6,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,23 @@ from trainer.cli.errors import BadInputError
 from trainer.kube.objects import mapping_at
 
 REQUIREMENTS, PROJECT = "requirements.txt", "pyproject.toml"
-_OPTIONS = ("-r", "-c", "--requirement", "--constraint")
+_CONSTRAINTS = ("-c", "--constraint")
+_OPTIONS = ("-r", "--requirement", *_CONSTRAINTS)
 """Options of pip's format that read another file: `-r FILE`, `-rFILE`, `--requirement FILE`, `--constraint=FILE`."""
 _COMMENT = re.compile(r"(?:^|(?<=\s))#")
-_PACKAGE = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
+_INDEX_OPTIONS = ("-i", "-f", "--index-url", "--extra-index-url", "--find-links", "--no-index")
+_PACKAGE = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)(?=[\s\[(<>=!~;@#,]|$)")
+"""The name at the beginning of a line, which no URL has."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://|file:")
 _MOST_FILES = 100
 
 
-def included_files(folder: Path) -> list[str]:
+def included_files(folder: Path, *, with_constraints: bool = True) -> list[str]:
     """The files that the requirements.txt of a folder includes, however indirectly, relative to the folder.
+
+    Args:
+        folder: with the requirements.txt.
+        with_constraints: whether those count that only limit versions. Default: yes.
 
     Raises:
         BadInputError: one is not there, is not in the folder, or cannot be read; names the file and the line.
@@ -36,7 +44,7 @@ def included_files(folder: Path) -> list[str]:
     while waiting:
         file = waiting.pop()
         for number, line in enumerate(_lines(root, file), start=1):
-            name = _included(line)
+            name = "" if not with_constraints and line.lstrip().startswith(_CONSTRAINTS) else _included(line)
             if not name or _URL.match(name) or "${" in name:  # pip reads URLs and variables in the pod
                 continue
             path = os.path.normpath(Path(file).parent / name)
@@ -86,16 +94,51 @@ def project_requirements(folder: Path) -> list[str]:
     return stated
 
 
-def required_packages(folder: Path) -> set[str]:
-    """The names of the packages that are installed before the start, in small letters."""
-    files = [REQUIREMENTS, *included_files(folder)] if (folder / REQUIREMENTS).is_file() else []
-    lines = [line for file in files for line in _lines(folder, file)] if files else project_requirements(folder)
-    return names_of_packages(lines)
+@dataclass(frozen=True, slots=True)
+class Requirements:
+    """What is installed before a training starts."""
+
+    lines: tuple[str, ...] = ()
+    """Lines of requirements.txt."""
+    file: Path | None = None
+    """The requirements.txt with them; None where they are stated elsewhere."""
+
+    @classmethod
+    def of_folder(cls, folder: Path) -> Requirements:
+        """Those of a requirements.txt and of the files that it includes, else of a pyproject.toml.
+
+        Raises:
+            BadInputError: see `included_files` and `project_requirements`.
+        """
+        file = folder / REQUIREMENTS
+        if not file.is_file():
+            return cls(tuple(project_requirements(folder)))
+        files = [REQUIREMENTS, *included_files(folder, with_constraints=False)]
+        return cls(tuple(line for each in files for line in _lines(folder, each)), file)
+
+    @property
+    def packages(self) -> list[str]:
+        """The names of the packages, normalized; but for those that only some environments need."""
+        found = [_PACKAGE.match(line) for line in self.lines if ";" not in line]
+        return list(dict.fromkeys(normalized(each[1]) for each in found if each))
+
+    @property
+    def names(self) -> set[str]:
+        """The names of all packages, normalized."""
+        return {normalized(found[1]) for line in self.lines if (found := _PACKAGE.match(line))}
+
+    @property
+    def chooses_index(self) -> bool:
+        """Whether a line says where packages are found."""
+        return any(line.lstrip().startswith(_INDEX_OPTIONS) for line in self.lines)
 
 
-def names_of_packages(lines: Iterable[str]) -> set[str]:
-    """The names of packages in lines of a requirements.txt, in small letters."""
-    return {found[1].lower() for line in lines if (found := _PACKAGE.match(line))}
+NOTHING_REQUIRED = Requirements()
+
+
+def normalized(name: str) -> str:
+    """The name of a package as all its spellings have it: `Ruamel_Yaml` is `ruamel-yaml`."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def check_packages(packages: Iterable[str]) -> None:

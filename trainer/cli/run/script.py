@@ -27,12 +27,12 @@ from trainer.cli.run.package import START, CodePackage, pack, start_program
 from trainer.cli.run.requirements import (
     PROJECT,
     REQUIREMENTS,
+    Requirements,
     check_packages,
-    names_of_packages,
-    required_packages,
     unread_requirements,
 )
 from trainer.cli.run.script_job import Code, as_served, job_name, train_job
+from trainer.cli.run.unreachable_packages import warn_of_packages
 from trainer.cli.run.variables import check_text, environment
 from trainer.cli.similar import did_you_mean_file
 from trainer.kube.resource import CONFIG_MAPS
@@ -72,6 +72,7 @@ async def prepare_script(cluster: ConnectedCluster, options: ScriptOptions, name
     gpus, amounts = devices_per_node(options.gpus), amounts_per_node(options.resources)
     code = await run_sync(_code, options)
     runtime = await _runtime(cluster, options, code, namespace)
+    await warn_of_packages(cluster, code.requirements, (each["name"] for each in variables))
     resources = resources_per_node(gpus, amounts, runtime)
     job = train_job(options, code, runtime, name, namespace, resources=resources, environment=variables)
     document = checked(as_served(job, cluster.served.version), options.script)
@@ -89,7 +90,7 @@ async def _runtime(cluster: ConnectedCluster, options: ScriptOptions, code: Code
     if options.runtime is None:
         if code.imports is None:
             raise BadInputError("--runtime: must be given, because the script is not here to be read")
-        framework = framework_of(code.imports.modules, options.script, code.required)
+        framework = framework_of(code.imports.modules, options.script, code.requirements.names)
     known = await runtimes_of_cluster(cluster.client, namespace)
     return choose_runtime(known, namespace, name=options.runtime, framework=framework, script=options.script)
 
@@ -121,7 +122,7 @@ def _code(options: ScriptOptions) -> Code:
         raise BadInputError(f"{script} is ignored in {folder} (.trainerignore, .gitignore): the script must travel")
     _warn_of_unread(files, folder)
     additions = _reporter(imports, PurePosixPath(relative).parent, files)
-    return Code(pack(files, folder, additions), relative, imports, frozenset(required_packages(folder)))
+    return Code(pack(files, folder, additions), relative, imports, Requirements.of_folder(folder))
 
 
 def _code_of_function(call: FunctionCall) -> Code:
@@ -140,7 +141,7 @@ def _code_of_function(call: FunctionCall) -> Code:
     if call.packages:
         additions[REQUIREMENTS] = "".join(f"{each}\n" for each in call.packages).encode()
     package = pack(files, call.directory, additions, reads_project=False)
-    return Code(package, call.script, imports, frozenset(names_of_packages(call.packages)))
+    return Code(package, call.script, imports, Requirements(call.packages))
 
 
 def _reporter(imports: Imports, folder: PurePosixPath, files: Sequence[PackedFile]) -> dict[str, bytes]:

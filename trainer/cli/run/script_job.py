@@ -19,6 +19,7 @@ from trainer.cli.run.frameworks import ChosenRuntime
 from trainer.cli.run.imports import Imports
 from trainer.cli.run.options import ScriptOptions
 from trainer.cli.run.package import START, CodePackage
+from trainer.cli.run.requirements import NOTHING_REQUIRED, Requirements
 from trainer.cli.run.variables import literal
 from trainer.kube.objects import Object
 from trainer.v1alpha1.discovery import Version
@@ -44,8 +45,8 @@ class Code:
     """Relative to the code."""
     imports: Imports | None
     """None for a script that is not here."""
-    required: frozenset[str] = frozenset()
-    """Packages that are installed before the start."""
+    requirements: Requirements = NOTHING_REQUIRED
+    """What is installed before the start."""
     git: GitCode | None = None
 
 

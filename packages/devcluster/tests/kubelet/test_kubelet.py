@@ -76,6 +76,7 @@ async def test_node_tells_the_pod_network(tmp_path: Path) -> None:
         assert is_condition_true(node, "Ready")
         assert int(node["status"]["capacity"]["cpu"]) >= 1
         assert annotations_of(node)[POD_NETWORK_ANNOTATION] == kubelet.mode
+        assert annotations_of(node)["devcluster.trainer/python"] == sys.executable
         assert kubelet.mode.startswith("plain: all pods are 127.0.0.1: one job at a time on a port")
 
 

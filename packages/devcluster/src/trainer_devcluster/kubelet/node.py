@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,6 +25,8 @@ from trainer_devcluster.kubelet.network.pod_network import HOST_IP
 POD_NETWORK_ANNOTATION = "devcluster.trainer/pod-network"
 """Tells users how pods get their network: the mode, a colon, what it means, and why no better one works."""
 
+PYTHON_ANNOTATION = "devcluster.trainer/python"
+"""The interpreter that pods run, whose packages they have."""
 _MAX_PODS = "110"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
@@ -70,7 +73,7 @@ async def register_node(client: Client, machine: Machine, pod_network: str, now:
     metadata = {
         "name": machine.name,
         "labels": machine.labels,
-        "annotations": {POD_NETWORK_ANNOTATION: pod_network},
+        "annotations": {POD_NETWORK_ANNOTATION: pod_network, PYTHON_ANNOTATION: sys.executable},
     }
     try:
         await client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": metadata})
