@@ -65,6 +65,7 @@ class ConnectedClient(FakeClient):
 
     namespace = "default"
     server = "https://cluster.test"
+    context = "of-the-test"
     version = "v2alpha1"
 
     async def request(self, method: str, path: str) -> Object:

@@ -59,6 +59,8 @@ class ConnectedCluster:
     """The version that the cluster serves."""
     server: str = ""
     """The address of its API server. Default: not known."""
+    context: str = ""
+    """The context of the kubeconfig that names it. Default: none, as in a pod."""
 
 
 def warning_user(options: ConnectionOptions) -> ConnectionOptions:
@@ -71,7 +73,7 @@ async def open_cluster(options: ConnectionOptions) -> AsyncIterator[ConnectedClu
     """Connect to a cluster, and find out which version it serves; its warnings go to standard error."""
     async with connect(warning_user(options)) as client:
         served = await find_served(client)
-        yield ConnectedCluster(served.client(client), client.namespace, served, client.server)
+        yield ConnectedCluster(served.client(client), client.namespace, served, client.server, client.context)
 
 
 def run_on(

@@ -54,7 +54,7 @@ async def test_context_gives_server_and_namespace(tmp_path: Path) -> None:
     endpoint, _ = await read(write(tmp_path / "config", document(context={"namespace": "team"})), "one")
     assert (endpoint.server, endpoint.namespace) == ("https://127.0.0.1:6443", "team")
     endpoint, _ = await read(write(tmp_path / "config", document()))
-    assert endpoint.namespace == "default"
+    assert (endpoint.namespace, endpoint.context) == ("default", "one")
 
 
 async def test_files_are_merged_as_kubectl_does(tmp_path: Path) -> None:

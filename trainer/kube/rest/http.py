@@ -82,6 +82,7 @@ class HttpClient(Client):
     def __init__(self, transport: Transport) -> None:
         self.server = transport.endpoint.server
         self.namespace = transport.endpoint.namespace
+        self.context = transport.endpoint.context
         self._transport = transport
 
     def acting_as(self, token: str) -> HttpClient:

@@ -192,6 +192,7 @@ def _endpoint(context: _Stanza, cluster: _Stanza, user: _Stanza) -> Endpoint:
         tls=_tls(cluster, user) if scheme == "https" else None,
         server_hostname=cluster.text("tls-server-name"),
         proxy=proxy_for(server, cluster.text("proxy-url")),
+        context=context.name,
     )
 
 

@@ -79,6 +79,8 @@ class Endpoint:
     """Name in the server's certificate where it differs from the URL."""
     proxy: str | None = None
     """URL of an HTTP proxy; see `trainer.kube.rest.proxy`."""
+    context: str = ""
+    """The kubeconfig context that names it. Default: none, as in a pod."""
 
 
 class Transport:

@@ -10,6 +10,7 @@ import webbrowser
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -17,8 +18,10 @@ import pytest
 from anyio import to_thread
 
 from trainer.cli.main import main
+from trainer.kube.client import Client
+from trainer.v1alpha1.discovery import Served
 from trainer_dashboard.commands.redirect_file import RedirectFile
-from trainer_dashboard.server import Dashboard
+from trainer_dashboard.server import Dashboard, DashboardOptions
 
 
 @pytest.fixture(autouse=True)
@@ -102,6 +105,22 @@ def test_addresses(
         assert modes == (0o700, 0o600)
         assert Path(urlsplit(url).path).is_relative_to(home)
     assert list(home.iterdir()) == []
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("options", [[], ["--context", "of-the-test"]], ids=["current context", "--context"])
+def test_name_of_the_cluster(options: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page calls the cluster by its context, also where that is the current one."""
+    shown: list[str] = []
+    made = Dashboard.__init__
+
+    def init(page: Dashboard, client: Client, served: Served, options: DashboardOptions, **others: Any) -> None:
+        shown.append(options.name)
+        made(page, client, served, options, **others)
+
+    monkeypatch.setattr(Dashboard, "__init__", init)
+    show([*options, "--no-browser"], Browser(is_there=True), monkeypatch)
+    assert shown == ["of-the-test"]
 
 
 @pytest.mark.usefixtures("cluster")

@@ -48,7 +48,7 @@ def dashboard(
 
         async def run(cluster: ConnectedCluster) -> None:
             options = DashboardOptions(
-                namespace or "", cluster.namespace, cluster.server, context or "", port, target=target
+                namespace or "", cluster.namespace, cluster.server, cluster.context, port, target=target
             )
             authenticator = LoopbackAuthenticator(
                 cluster.client, on_exchange=redirect.remove if redirect is not None else None
