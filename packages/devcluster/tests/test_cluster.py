@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import anyio
 import pytest
 
 from trainer_devcluster.cluster import _announce, jobset_definition, main, parse_arguments
@@ -133,7 +134,7 @@ async def test_the_line_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
             return len(text)
 
     monkeypatch.setattr(sys, "stdout", Unbuffered())
-    await _announce([], "cluster ready: there")
+    await _announce([], anyio.Event(), "cluster ready: there")
     assert writes == ["cluster ready: there\n"]
 
 

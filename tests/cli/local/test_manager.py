@@ -52,20 +52,21 @@ def trust(client: FakeClient) -> None:
 
 
 def test_configuration(tmp_path: Path) -> None:
-    """The file makes a manager serve the webhooks on this machine only, with a certificate for its address."""
-    write_configuration(tmp_path / "manager.yaml", 4711)
+    """The file makes a manager serve webhooks and probes on this machine only, with a certificate for its address."""
+    write_configuration(tmp_path / "manager.yaml", 4711, 4712)
 
     configuration = load_configuration(tmp_path / "manager.yaml")
     webhook = configuration.webhook
     assert webhook.enabled
     assert (webhook.host, webhook.port) == ("127.0.0.1", 4711)
     assert webhook.hosts == ["127.0.0.1"]
-    assert configuration.metrics.bind_address == configuration.health.health_probe_bind_address == "0"
+    assert configuration.metrics.bind_address == "0"
+    assert configuration.health.health_probe_bind_address == "127.0.0.1:4712"
 
 
 def test_metrics(tmp_path: Path) -> None:
     """They are served in the clear on the loopback interface of this machine, where a port is given."""
-    write_configuration(tmp_path / "manager.yaml", 4711, metrics_port=9090)
+    write_configuration(tmp_path / "manager.yaml", 4711, 4712, metrics_port=9090)
 
     metrics = load_configuration(tmp_path / "manager.yaml").metrics
     assert (metrics.bind_address, metrics.secure_serving, metrics.auth.enabled) == ("127.0.0.1:9090", False, False)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
+from anyio.to_thread import run_sync
 
 from trainer.cli.errors import CommandError
 from trainer.cli.processes.background import BackgroundProcess, StateDirectory
@@ -86,6 +88,11 @@ def test_interrupted_deletion(tmp_path: Path) -> None:
 SERVER = [sys.executable, "-c", "import time; print('it is ready', flush=True); time.sleep(60)"]
 
 
+def has_said(server: BackgroundProcess) -> Callable[[], Awaitable[bool]]:
+    """Whether the process has written that it is ready."""
+    return partial(run_sync, server.log.has, "it is ready")
+
+
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[BackgroundProcess]:
     state = StateDirectory(tmp_path / "state")
@@ -99,7 +106,7 @@ async def test_start_and_stop(server: BackgroundProcess) -> None:
     """A process is known while it runs, and forgotten after it was stopped; stopping twice is harmless."""
     assert server.running() is None
 
-    run = await server.start(SERVER, ready="it is ready")
+    run = await server.start(SERVER, has_said(server))
     assert server.running() == run
     assert server.crash() is None
 
@@ -111,7 +118,7 @@ async def test_start_and_stop(server: BackgroundProcess) -> None:
 
 async def test_crash_is_known(server: BackgroundProcess) -> None:
     """A process that was killed by somebody else is remembered as crashed, with the way it ended."""
-    run = await server.start(SERVER, ready="it is ready")
+    run = await server.start(SERVER, has_said(server))
 
     os.kill(run.process.pid, signal.SIGKILL)
 
@@ -124,7 +131,7 @@ async def test_crash_is_known(server: BackgroundProcess) -> None:
 async def test_failure_to_start(server: BackgroundProcess, capsys: pytest.CaptureFixture[str]) -> None:
     """A process that ends before it is ready is reported with the end of its log."""
     with pytest.raises(CommandError, match="the server exited with code 7"):
-        await server.start([sys.executable, "-c", "print('no port'); raise SystemExit(7)"], ready="it is ready")
+        await server.start([sys.executable, "-c", "print('no port'); raise SystemExit(7)"], has_said(server))
 
     assert "no port" in capsys.readouterr().err
     assert server.crash() == "exited with code 7"
@@ -134,7 +141,7 @@ async def test_last_log_is_kept(server: BackgroundProcess) -> None:
     """A new run begins a new log and keeps the one before, which may tell why it ended."""
     server.log.path.write_text("it is ready\nlast words\n")
 
-    await server.start(SERVER, ready="it is ready")
+    await server.start(SERVER, has_said(server))
 
     assert server.log.tail() == ["it is ready"]
     assert server.log.path.with_name("server.log.1").read_text().endswith("last words\n")
@@ -179,17 +186,17 @@ async def test_interrupted_start(server: BackgroundProcess) -> None:
     """Who is interrupted while a process starts leaves one that the next command finds, and can wait for."""
     with anyio.CancelScope() as scope:
         scope.cancel()
-        await server.start(SERVER, ready="it is ready")
+        await server.start(SERVER, has_said(server))
     if server.running() is None:  # it was interrupted before there was a process
-        await server.start(SERVER, ready="it is ready")
+        await server.start(SERVER, has_said(server))
 
-    await server.wait_until_ready("it is ready")
+    await server.wait_until_ready(has_said(server))
     assert server.running() is not None
 
 
 async def test_interrupted_stop(server: BackgroundProcess) -> None:
     """A process that ends after an interrupted stop has not crashed; the next stop forgets it."""
-    await server.start(SERVER, ready="it is ready")
+    await server.start(SERVER, has_said(server))
     with anyio.CancelScope() as scope:
         scope.cancel()
         await server.stop()

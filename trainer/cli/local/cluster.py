@@ -14,9 +14,6 @@ import typer
 from trainer.cli.errors import BadInputError
 from trainer.kube.quantity import parse_amounts
 
-CLUSTER_READY = "cluster ready: "
-"""Starts the line that the dev cluster prints when it serves."""
-
 _PROGRAM = "trainer_devcluster"
 """The module that runs the dev cluster."""
 

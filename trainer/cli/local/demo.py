@@ -12,10 +12,10 @@ from trainer.cli.console import say
 from trainer.cli.current_cluster import warning_user
 from trainer.cli.documents import Document, read_documents, version_of
 from trainer.cli.errors import BadInputError
-from trainer.cli.local.cluster import CLUSTER_READY, Network, NodeResources, PodNetworkMode, cluster_command
+from trainer.cli.local.cluster import Network, NodeResources, PodNetworkMode, cluster_command
 from trainer.cli.local.manager import prepare_manager, wait_for_admission
+from trainer.cli.local.readiness import cluster_answers, manager_answers
 from trainer.cli.manifests import example, install_definitions, install_runtimes
-from trainer.cli.operate.manager import READY
 from trainer.cli.processes.child import child_process
 from trainer.cli.run.run import exit_code, follow_on_screen
 from trainer.cli.run.submission import submit
@@ -68,7 +68,7 @@ async def _demo(documents: list[Document], directory: Path, pod_network: PodNetw
     clock, version = SystemClock(), version_of(documents)
     say("starting the dev cluster")
     async with (
-        child_process("dev cluster", cluster, directory / "cluster.log", ready=CLUSTER_READY),
+        child_process("dev cluster", cluster, directory / "cluster.log", cluster_answers(kubeconfig)),
         connect(warning_user(ConnectionOptions(kubeconfig=kubeconfig))) as client,
     ):
         await install_definitions(client, version=version)
@@ -80,7 +80,8 @@ async def _demo(documents: list[Document], directory: Path, pod_network: PodNetw
             configuration=directory / "manager.yaml",
             version=version,
         )
-        async with child_process("controller manager", manager, directory / "manager.log", ready=READY):
+        is_ready = manager_answers(directory / "manager.yaml")
+        async with child_process("controller manager", manager, directory / "manager.log", is_ready):
             await wait_for_admission(client)
             await install_runtimes(client, version)
             decoding = Served(version).client(client)

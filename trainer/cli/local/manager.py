@@ -20,7 +20,12 @@ from trainer.cli.errors import CommandError
 from trainer.cli.manifests import FIELD_MANAGER, manifests
 from trainer.cli.operate.manager import manager_command
 from trainer.configuration.configuration import Configuration, render_configuration
-from trainer.configuration.sections import MetricsAuthConfiguration, MetricsConfiguration, WebhookConfiguration
+from trainer.configuration.sections import (
+    HealthConfiguration,
+    MetricsAuthConfiguration,
+    MetricsConfiguration,
+    WebhookConfiguration,
+)
 from trainer.framework.startup.discovery import PluginsConfiguration
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock, SystemClock, move_on_after
@@ -81,19 +86,22 @@ async def prepare_manager(
 
     `client` and `admin` are client and kubeconfig of the administrator. The metrics are for everybody on this machine.
     """
-    with socket.create_server((_HOST, 0)) as free:  # the manager fails if another process takes the port meanwhile
-        port: int = free.getsockname()[1]
-    await run_sync(write_configuration, configuration, port, metrics_port)
+    # The manager fails if another process takes one of the ports meanwhile.
+    with socket.create_server((_HOST, 0)) as free, socket.create_server((_HOST, 0)) as other:
+        port, health_port = (int(each.getsockname()[1]) for each in (free, other))
+    await run_sync(write_configuration, configuration, port, health_port, metrics_port)
     await register_webhooks(client, port, version)
     await give_identity(client, admin, kubeconfig, version)
     return manager_command(kubeconfig, configuration)
 
 
-def write_configuration(file: Path, port: int, metrics_port: int = 0) -> None:
-    """Write the configuration file of a manager that serves webhooks on a port of this machine."""
+def write_configuration(file: Path, port: int, health_port: int, metrics_port: int = 0) -> None:
+    """Write the configuration file of a manager that serves webhooks and probes on ports of this machine."""
     webhook = WebhookConfiguration(host=_HOST, port=port, hosts=[_HOST])
     plugins = PluginsConfiguration(configuration={ProgressReporter.name: {"image": _IMAGE}})
-    configuration = Configuration().without_servers().model_copy(update={"webhook": webhook, "plugins": plugins})
+    health = HealthConfiguration(health_probe_bind_address=f"{_HOST}:{health_port}")
+    servers = {"webhook": webhook, "health": health}
+    configuration = Configuration().without_servers().model_copy(update={**servers, "plugins": plugins})
     if metrics_port:
         metrics = MetricsConfiguration(
             bind_address=f"{_HOST}:{metrics_port}",

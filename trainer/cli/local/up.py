@@ -8,6 +8,7 @@ import socket
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 from urllib.parse import urlsplit
@@ -23,7 +24,6 @@ from trainer.cli.current_cluster import warning_user
 from trainer.cli.errors import CommandError, ExitCode
 from trainer.cli.jobs.state import JobState
 from trainer.cli.local.cluster import (
-    CLUSTER_READY,
     FeatureGates,
     GangSchedulers,
     Network,
@@ -32,9 +32,9 @@ from trainer.cli.local.cluster import (
     cluster_command,
 )
 from trainer.cli.local.manager import prepare_manager, publish_version, wait_for_admission
+from trainer.cli.local.readiness import cluster_answers, manager_answers
 from trainer.cli.local.steps import Steps
 from trainer.cli.manifests import install_definitions, install_runtimes
-from trainer.cli.operate.manager import READY
 from trainer.cli.options import WantedApiVersion
 from trainer.cli.past import recorder_program
 from trainer.cli.processes.background import BackgroundProcess, StateDirectory
@@ -168,15 +168,16 @@ async def _up(state: StateDirectory, wanted: _Wanted) -> int:
 async def _start_cluster(
     cluster: BackgroundProcess, clients: tuple[BackgroundProcess, ...], wanted: _Wanted, steps: Steps
 ) -> None:
+    is_ready = cluster_answers(cluster.state.kubeconfig)
     if await run_sync(cluster.running) is None:
         for process in clients:  # they have the address and credentials of the cluster that is gone
             await process.stop()
         await run_sync(require_free, wanted.port)
         with steps.step("start the cluster"):
-            await cluster.start(wanted.command, ready=CLUSTER_READY)
+            await cluster.start(wanted.command, is_ready)
         return
     with steps.step("wait for the cluster"):
-        await cluster.wait_until_ready(CLUSTER_READY)
+        await cluster.wait_until_ready(is_ready)
     fixed = [option for option in _FIXED_AT_START if option in wanted.command]
     if wanted.port and wanted.port != await run_sync(kept_port, cluster.state.kubeconfig):
         fixed.insert(0, "--port")
@@ -224,10 +225,11 @@ def _version(served: list[str], wanted: Version | None) -> Version:
 async def _start_manager(
     client: Client, manager: BackgroundProcess, state: StateDirectory, metrics_port: int, version: Version
 ) -> None:
+    is_ready = manager_answers(state.manager_configuration)
     if await run_sync(manager.running) is not None:
         if metrics_port:
             say("the manager runs already: --metrics-port takes effect after trainer down and trainer up")
-        await manager.wait_until_ready(READY)
+        await manager.wait_until_ready(is_ready)
     else:
         command = await prepare_manager(
             client,
@@ -237,7 +239,7 @@ async def _start_manager(
             metrics_port=metrics_port,
             version=version,
         )
-        await manager.start(command, ready=READY)
+        await manager.start(command, is_ready)
         if metrics_port:
             say(f"metrics: http://{_HOST}:{metrics_port}/metrics")
     await wait_for_admission(client)
@@ -255,9 +257,7 @@ async def _start_recorder(recorder: BackgroundProcess, state: StateDirectory, wa
     try:
         with steps.step("start the recorder"):
             if await run_sync(recorder.running) is None:
-                await recorder.start(program.command, ready=program.ready)
-            else:
-                await recorder.wait_until_ready(program.ready)
+                await recorder.start(program.command, partial(run_sync, recorder.log.has, program.ready))
     except CommandError as error:
         note(f"{error}: what is trained is not recorded", kind="warning")
 

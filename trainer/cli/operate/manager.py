@@ -24,9 +24,6 @@ from trainer.kube.rest.connection import ConnectionOptions, connect
 from trainer.manager import enabled_plugins, run_manager
 from trainer.v1alpha1.discovery import find_served, watch_served
 
-READY = "started manager"
-"""Logged by the manager once its controllers run."""
-
 
 def manager_command(kubeconfig: Path, configuration: Path) -> list[str]:
     """The command line of a controller manager for the cluster of this kubeconfig."""

@@ -6,7 +6,7 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,20 +157,20 @@ class BackgroundProcess:
             return "ended when the machine was restarted"
         return "ended without leaving an exit code"
 
-    async def start(self, command: list[str], *, ready: str) -> RunRecord:
-        """Start it and wait until its log has the text `ready`; the log of the last run is kept as `.1`.
+    async def start(self, command: list[str], is_ready: Callable[[], Awaitable[bool]]) -> RunRecord:
+        """Start it and wait until it is ready; the log of the last run is kept as `.1`.
 
         Whoever is interrupted leaves either no process, or one with a record, which the next command finds.
         """
         await run_sync(self.log.rotate)
         with anyio.CancelScope(shield=True):
             run = await start_supervised(command, record=self.state.record(self.name), log=self.log.path)
-        await self.wait_until_ready(ready)
+        await self.wait_until_ready(is_ready)
         return run
 
-    async def wait_until_ready(self, ready: str) -> None:
-        """Wait until its log has the text `ready`; returns at once where it has."""
-        await self.log.wait_until_ready(self.name, ready, self._wait_for_crash)
+    async def wait_until_ready(self, is_ready: Callable[[], Awaitable[bool]]) -> None:
+        """Wait until it is ready; returns at once where it is."""
+        await self.log.wait_until_ready(self.name, is_ready, self._wait_for_crash)
 
     def is_stopping(self) -> bool:
         """Whether a command has begun to stop it, and was interrupted or goes on."""

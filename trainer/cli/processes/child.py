@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -19,8 +19,10 @@ _GRACE_SECONDS = 15.0
 
 
 @asynccontextmanager
-async def child_process(name: str, command: list[str], log: Path, *, ready: str) -> AsyncIterator[None]:
-    """Run the body while the command runs, from the moment that its log has the text `ready`.
+async def child_process(
+    name: str, command: list[str], log: Path, is_ready: Callable[[], Awaitable[bool]]
+) -> AsyncIterator[None]:
+    """Run the body while the command runs, from the moment that it is ready.
 
     It gets a session of its own: Ctrl-C reaches only this process, which then stops its children in order.
     """
@@ -42,7 +44,7 @@ async def child_process(name: str, command: list[str], log: Path, *, ready: str)
         await log_file.fail(name, await wait_for_end())
 
     try:
-        await log_file.wait_until_ready(name, ready, wait_for_end)
+        await log_file.wait_until_ready(name, is_ready, wait_for_end)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(guard)
             yield

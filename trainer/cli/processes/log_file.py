@@ -1,4 +1,4 @@
-"""The log file of a process that a command has started, which also shows when the process is ready."""
+"""The log file of a process that a command has started, whose end says why the process has failed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LogFile:
             return []
 
     def has(self, text: str) -> bool:
-        """Whether the process has written this text."""
+        """Whether the process has written this text; blocks."""
         if not self.path.exists():
             return False
         with self.path.open(errors="replace") as lines:
@@ -42,8 +42,10 @@ class LogFile:
         if self.path.exists():
             self.path.replace(self.path.with_name(f"{self.path.name}.1"))
 
-    async def wait_until_ready(self, name: str, text: str, ended: Callable[[], Awaitable[str]]) -> None:
-        """Wait until the process has written `text`; `ended` returns once it has ended, with how."""
+    async def wait_until_ready(
+        self, name: str, is_ready: Callable[[], Awaitable[bool]], ended: Callable[[], Awaitable[str]]
+    ) -> None:
+        """Wait until the process is ready; `ended` returns once it has ended, with how."""
         problem = f"was not ready after {_READY_SECONDS:.0f} s"
         async with anyio.create_task_group() as tasks:
 
@@ -54,7 +56,7 @@ class LogFile:
 
             tasks.start_soon(wait_for_end)
             tasks.cancel_scope.deadline = anyio.current_time() + _READY_SECONDS
-            while not await run_sync(self.has, text):  # noqa: ASYNC110 - another process writes it
+            while not await is_ready():  # noqa: ASYNC110 - another process becomes it
                 await anyio.sleep(_POLL_SECONDS)
             problem = ""
             tasks.cancel_scope.cancel()

@@ -123,6 +123,15 @@ class HttpClient(Client):
         with _decoding(path):
             return _object_decoder.decode(answer)
 
+    async def read(self, path: str) -> bytes:
+        """The answer to a GET that is no JSON, such as that of /readyz.
+
+        Raises:
+            ApiError: the server refused.
+            TransportError: no answer.
+        """
+        return await self._transport.fetch(Request("GET", path, {}))
+
     async def send(self, request: ObjectRequest) -> Object | None:
         """See `Client.send`."""
         verb, resource = request.verb, request.resource

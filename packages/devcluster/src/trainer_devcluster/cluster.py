@@ -96,13 +96,14 @@ def run_cluster(options: ClusterOptions) -> None:
 
 async def _serve_and_control(options: ClusterOptions) -> None:
     # Contexts close from the inside: the kubelet ends its pods while the API server still answers.
-    gates = options.feature_gates
+    gates, is_started = options.feature_gates, anyio.Event()
     server_options = ServerOptions(
         options.data_dir,
         options.port,
         persistent=options.persistent,
         feature_gates=gates,
         audit_log=options.audit_log,
+        is_ready=is_started.is_set,
     )
     async with serve(server_options) as server:
         await anyio.to_thread.run_sync(write_private, options.kubeconfig, server.kubeconfig().encode())
@@ -118,7 +119,8 @@ async def _serve_and_control(options: ClusterOptions) -> None:
             if options.run_pods:
                 started.append(_run_pods(manager, options, server.url))
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_announce, started, f"cluster ready: {server.url} kubeconfig={options.kubeconfig}")
+                text = f"cluster ready: {server.url} kubeconfig={options.kubeconfig}"
+                tasks.start_soon(_announce, started, is_started, text)
                 await manager.run()
 
 
@@ -136,9 +138,10 @@ def _run_pods(manager: Manager, options: ClusterOptions, api_server: str) -> Cal
     return kubelet.register(manager, kubelet_options).wait_for_start
 
 
-async def _announce(started: Sequence[Callable[[], Awaitable[None]]], text: str) -> None:
+async def _announce(started: Sequence[Callable[[], Awaitable[None]]], is_started: anyio.Event, text: str) -> None:
     for wait in started:
         await wait()
+    is_started.set()  # /readyz succeeds
     # The one line that scripts wait for, in one write: print makes two of it where output is not buffered, and the
     # thread that writes the log may come between.
     sys.stdout.write(f"{text}\n")

@@ -93,6 +93,8 @@ class ServerOptions:
     """What is validated differently. Default: what the gates themselves have as default."""
     audit_log: Path | None = None
     """File to which every request is appended with its outcome, see `audit`. Default: none."""
+    is_ready: Callable[[], bool] = lambda: True
+    """Whether /readyz is to succeed. Default: it does once the server accepts requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,9 @@ async def _serve(options: ServerOptions, clock: Clock, audit: AuditLog | None) -
         admitted = AdmittedDeleter(deleter, admission)
         tokens = ServiceAccountTokens(storage, signing_key, clock)
         access = Access(Authenticator(token, tokens), authorizer, tokens)
-        dispatcher = Dispatcher(backend, access, Documents(backend.registry), writer, admitted, audit=audit)
+        dispatcher = Dispatcher(
+            backend, access, Documents(backend.registry, options.is_ready), writer, admitted, audit=audit
+        )
         custom_resources = CustomResources(backend, writer, deleter, webhooks(options.feature_gates))
         await custom_resources.restore()
         background: list[Callable[[], Coroutine[None, None, None]]] = [

@@ -6,6 +6,7 @@ import hashlib
 import platform
 from collections.abc import Callable
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Final
 
 import anyio
@@ -19,7 +20,8 @@ from trainer_devcluster.apiserver.wire import answers
 from trainer_devcluster.apiserver.wire.headers import JSON, header_text, wants_aggregated_discovery
 
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-HEALTH_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz"})
+READY_PATH: Final = "/readyz"
+HEALTH_PATHS: Final = frozenset({"/healthz", "/livez", READY_PATH})
 VERSION: Final = {
     "major": "1",
     "minor": "36",
@@ -39,10 +41,16 @@ VERSION: Final = {
 
 
 class Documents:
-    """Answers GET requests that are not about objects; documents are kept until the registry changes."""
+    """Answers GET requests that are not about objects; documents are kept until the registry changes.
 
-    def __init__(self, registry: ResourceRegistry) -> None:
+    Args:
+        registry: what is served.
+        is_ready: whether /readyz is to succeed.
+    """
+
+    def __init__(self, registry: ResourceRegistry, is_ready: Callable[[], bool] = lambda: True) -> None:
         self._registry = registry
+        self._is_ready = is_ready
         self._openapi = openapi.Writer()
         self._made: dict[str, bytes] = {}
         self._version = -1
@@ -62,6 +70,8 @@ class Documents:
     async def _find(self, request: web.Request, path: str) -> web.Response | None:
         if path == "/version":
             return answer(VERSION)
+        if path == READY_PATH and not self._is_ready():
+            return web.Response(text="readyz check failed", status=HTTPStatus.INTERNAL_SERVER_ERROR)
         if path in HEALTH_PATHS:
             return web.Response(text="ok")
         definitions = self._registry.definitions
