@@ -24,7 +24,7 @@ class Home:
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's."""
+        """The administrator's, of all clusters."""
         return self.state / "trainer" / "kubeconfig"
 
     @property
@@ -59,6 +59,12 @@ class Home:
 
     def trainer(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self.run("trainer", *arguments)
+
+    def end(self) -> None:
+        """Stop and delete all clusters."""
+        for state in (self.state / "trainer" / "clusters").glob("*"):
+            self.trainer("down", "--delete", "--name", state.name)
+        self.trainer("down", "--delete")
 
     def pids(self) -> dict[str, int]:
         """The pids of both halves, as `trainer status` tells them."""

@@ -32,7 +32,7 @@ pytestmark = [
 def home(tmp_path: Path) -> Iterator[Home]:
     own = Home(tmp_path / "state")
     yield own
-    own.trainer("down")
+    own.end()
 
 
 def pids_of(up: subprocess.CompletedProcess[str]) -> list[str]:
@@ -112,6 +112,46 @@ def test_down_says_what_it_stops(home: Home, tmp_path: Path) -> None:
     down = home.trainer("down").stdout
     assert down.startswith("this stops 1 training:\n  default/demo (")
     assert down.endswith("\nmanager stopped\ncluster stopped\n")
+
+
+def test_two_clusters(home: Home, tmp_path: Path) -> None:
+    """A second cluster has an address, objects and a context of its own; commands go to the current one.
+
+    Stopping and deleting one of them leaves the other alone.
+    """
+    assert home.trainer("up", "--no-history").returncode == 0
+    first = home.trainer("up", "--name", "b", "--no-history")
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert "context      trainer-b, the current one" in first.stdout
+    assert "kubectl config use-context trainer-dev    # goes back from trainer-b" in first.stdout
+    for name in ("dev", "b"):
+        job = yaml.safe_dump(train_job(f"of-{name}", f"print('on {name}')"))
+        (tmp_path / f"{name}.yaml").write_text(job)
+        run = home.trainer("run", "-f", str(tmp_path / f"{name}.yaml"), "--context", f"trainer-{name}")
+        assert f"node-0 | on {name}" in run.stdout, run.stdout + run.stderr
+    assert home.trainer("get", "-o", "name").stdout.split("/")[-1] == "of-b\n"
+    assert home.kubectl.get("trainjob", "of-dev") is None
+    home.kubectl.kubectl("config", "use-context", "trainer-dev")
+    assert home.trainer("get", "-o", "name").stdout.split("/")[-1] == "of-dev\n"
+    assert home.kubectl.get("trainjob", "of-dev")
+    listed = home.trainer("status", "--all").stdout
+    assert re.findall(r"^(\*| )  (\w+) +(\w+) +(\S+) +https://127.0.0.1:\d+ +0", listed, re.MULTILINE) == [
+        ("*", "dev", "running", "trainer-dev"),
+        (" ", "b", "running", "trainer-b"),
+    ]
+
+    down = home.trainer("down")
+    assert down.stdout == "manager stopped\ncluster stopped\nthe current context is trainer-b now\n"
+    stopped = home.trainer("get", "--context", "trainer-dev")
+    assert "the cluster of `trainer up` is not running: start it (trainer up)" in stopped.stderr
+    assert home.trainer("get", "of-b").returncode == 0
+    assert home.trainer("down", "--name", "b", "--delete").stdout.endswith("objects, volumes and logs deleted\n")
+    assert not (home.state / "trainer" / "clusters" / "b").exists()
+    assert "there is no cluster b; there are: dev" in home.trainer("down", "--name", "b").stderr
+
+    assert home.trainer("up", "--no-history").returncode == 0
+    assert home.trainer("get", "of-dev").returncode == 0
+    assert home.kubectl.kubectl("config", "get-contexts", "-o", "name").stdout == "trainer-dev\n"
 
 
 def test_port_of_another_process(home: Home) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -13,9 +14,12 @@ from trainer.api.kubeflow_v1 import PYTORCH_JOBS
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.cli.app import app
 from trainer.cli.main import complete_for_kubectl
+from trainer.cli.processes.contexts import Contexts
+from trainer.cli.processes.state_directory import StateDirectory
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import Object
 from trainer.kube.resource import NAMESPACES, Resource
+from trainer_devcluster.apiserver.server import kubeconfig
 from trainer_kube_testing import FakeClient
 
 
@@ -81,6 +85,29 @@ def test_what_may_not_be_listed(filled: FakeClient) -> None:
     """Who may not list the runtimes of the cluster gets those of the namespace."""
     filled.faults.fail(ForbiddenError(403, "forbidden"), verb="list", resource=CLUSTER_TRAINING_RUNTIMES)
     assert complete("trainer run --runtime ") == ["torch-mine"]
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("trainer down --name ", ["b", "dev"]),
+        ("trainer up --name b", ["b"]),
+        ("trainer get --context trainer-", ["trainer-b", "trainer-dev"]),
+        ("trainer get --kubeconfig {given} --context ", ["production"]),
+    ],
+)
+def test_clusters(line: str, offered: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clusters of `trainer up`, and the contexts of the kubeconfig, need no cluster that answers."""
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    for name in ("dev", "b"):
+        state = StateDirectory.of_user(name)
+        state.data.mkdir(parents=True)
+        state.kubeconfig.write_text(kubeconfig("https://127.0.0.1:1", "secret", "authority"))
+        Contexts.of_user().add(state)
+    given = tmp_path / "given"
+    given.write_text("contexts: [{name: production, context: {cluster: c, user: u}}]")
+    assert sorted(complete(line.format(given=given))) == offered
 
 
 def test_no_cluster(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:

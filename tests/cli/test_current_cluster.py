@@ -15,10 +15,12 @@ from tests.cli.conftest import ConnectedClient
 from trainer.cli import current_cluster as current_cluster_module
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.errors import BadInputError, CommandError
-from trainer.cli.processes.background import StateDirectory
+from trainer.cli.processes.contexts import Contexts
 from trainer.cli.processes.process import ProcessIdentity
+from trainer.cli.processes.state_directory import StateDirectory
 from trainer.cli.processes.supervisor import RunRecord
 from trainer.kube.rest.connection import ConnectionOptions
+from trainer_devcluster.apiserver.server import kubeconfig
 
 
 @pytest.fixture
@@ -27,27 +29,68 @@ def up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StateDirectory:
     for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    state = StateDirectory(tmp_path / "trainer")
-    state.create()
+    return running("dev")
+
+
+def running(name: str) -> StateDirectory:
+    """A cluster that `trainer up` has started, after all others."""
+    state = StateDirectory.of_user(name)
+    state.data.mkdir(parents=True)
     this = ProcessIdentity.of(os.getpid())
     assert this is not None
     RunRecord(this, datetime.now(UTC)).write(state.record("cluster"))
-    state.kubeconfig.touch()
+    state.kubeconfig.write_text(kubeconfig("https://127.0.0.1:1234", "secret", "authority"))
+    Contexts.of_user().add(state)
     return state
 
 
-def test_order(up: StateDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def of_up(context: str) -> ConnectionOptions:
+    """The options that lead to a context of `trainer up`."""
+    return ConnectionOptions(kubeconfig=Contexts.of_user().path, context=context)
+
+
+@pytest.mark.usefixtures("up")
+def test_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """--kubeconfig comes before $KUBECONFIG, that before `trainer up`, that before kubectl's default."""
     given = tmp_path / "given"
     given.touch()
 
-    assert current_cluster(None, "c") == ConnectionOptions(kubeconfig=up.kubeconfig, context="c")
+    assert current_cluster(None, None) == of_up("trainer-dev")
     monkeypatch.setenv("KUBECONFIG", "/other")
     assert current_cluster(given, "c") == ConnectionOptions(kubeconfig=given, context="c")
     assert current_cluster(None, "c") == ConnectionOptions(context="c")
     monkeypatch.delenv("KUBECONFIG")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "nothing"))
     assert current_cluster(None, "c") == ConnectionOptions(context="c")
+
+
+@pytest.mark.usefixtures("up")
+def test_contexts() -> None:
+    """Of several clusters the one that was started last is meant, or the one of --context.
+
+    A context that is none of theirs is looked for in kubectl's default.
+    """
+    running("b")
+    assert current_cluster(None, None) == of_up("trainer-b")
+    assert current_cluster(None, "trainer-dev") == of_up("trainer-dev")
+    assert current_cluster(None, "production") == ConnectionOptions(context="production")
+    Contexts.of_user().use("trainer-dev")
+    assert current_cluster(None, None) == of_up("trainer-dev")
+
+
+def test_stopped_cluster(up: StateDirectory) -> None:
+    """A cluster that is stopped is replaced by kubectl's default, unless it was named or another one runs."""
+    up.record("cluster").unlink()
+    assert current_cluster(None, None) == ConnectionOptions()
+    with pytest.raises(CommandError, match=r"`trainer up` is not running: start it \(trainer up\), or name another"):
+        current_cluster(None, "trainer-dev")
+    b = running("b")
+    Contexts.of_user().use("trainer-dev")
+    with pytest.raises(CommandError, match="or with --context trainer-b"):
+        current_cluster(None, None)
+    b.record("cluster").unlink()
+    with pytest.raises(CommandError, match="`trainer up --name b` is not running"):
+        current_cluster(None, "trainer-b")
 
 
 def test_crashed_cluster(up: StateDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +107,7 @@ def test_crashed_cluster(up: StateDirectory, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_starting_cluster(up: StateDirectory) -> None:
     """A cluster whose first start was interrupted is not replaced by another one, nor said to have no kubeconfig."""
-    up.kubeconfig.unlink()
+    Contexts.of_user().remove(up)
 
     with pytest.raises(CommandError, match="is starting: trainer up waits for it"):
         current_cluster(None, None)
@@ -74,7 +117,7 @@ def test_pod(up: StateDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     """What pods run works on their own cluster, whether that of `trainer up` runs or seems to have crashed."""
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
     assert current_cluster(None, "c", pod_first=True) == ConnectionOptions(context="c")
-    assert current_cluster(None, "c") == ConnectionOptions(kubeconfig=up.kubeconfig, context="c")
+    assert current_cluster(None, None) == of_up("trainer-dev")
 
     run = RunRecord.read(up.record("cluster"))
     assert run is not None

@@ -67,7 +67,7 @@ COMMANDS = {
         "Start a dev cluster and a controller manager in the background, with CRDs and runtimes applied."),
     "down": Listed(Panel.LAPTOP, "trainer.cli.local.down",
         "Stop the cluster and the manager of `trainer up`."),
-    "status": Listed(Panel.LAPTOP, "trainer.cli.local.up",
+    "status": Listed(Panel.LAPTOP, "trainer.cli.local.status",
         "Show what runs in the background and what is on the cluster; exit code 0 when cluster and manager run, "
         "else 1."),
     "cluster": Listed(Panel.SERVERS, "trainer.cli.local.cluster",

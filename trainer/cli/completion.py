@@ -1,4 +1,4 @@
-"""What a shell offers where a name is typed: TrainJobs, runtimes, namespaces and v1 jobs of the cluster.
+"""What a shell offers where a name is typed: TrainJobs, runtimes, namespaces and v1 jobs of the cluster, contexts.
 
 `trainer --install-completion` sets a shell up.
 """
@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import io
+import os
 from contextlib import redirect_stderr
+from pathlib import Path
 
 import anyio
 import typer
@@ -36,6 +38,21 @@ def runtime_names(context: typer.Context, incomplete: str) -> list[str]:
 def namespace_names(context: typer.Context, incomplete: str) -> list[str]:
     """The namespaces of the cluster."""
     return names_of(context, incomplete, NAMESPACES)
+
+
+def context_names(context: typer.Context, incomplete: str) -> list[str]:
+    """The contexts of the kubeconfig that the command line names, else of those that commands look into."""
+    from trainer.cli.processes.contexts import Contexts  # noqa: PLC0415 - only who completes needs it
+    from trainer.kube.rest import kubeconfig  # noqa: PLC0415 - likewise
+    from trainer.kube.rest.connection import DEFAULT_KUBECONFIG  # noqa: PLC0415 - likewise
+
+    given, variable = context.params.get("kubeconfig"), os.environ.get("KUBECONFIG", "")
+    named = [given] if given is not None else [Path(name) for name in variable.split(os.pathsep) if name]
+    try:
+        names = kubeconfig.context_names(named or [Contexts.of_user().path, DEFAULT_KUBECONFIG])
+    except KubeError:
+        return []
+    return sorted(name for name in names if name.startswith(incomplete))
 
 
 def names_of(context: typer.Context, incomplete: str, *resources: Resource) -> list[str]:

@@ -11,7 +11,9 @@ from typing import Literal
 
 from trainer.cli.console import note
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
-from trainer.cli.processes.background import BackgroundProcess, StateDirectory
+from trainer.cli.processes.background import BackgroundProcess
+from trainer.cli.processes.contexts import Contexts
+from trainer.cli.processes.state_directory import DEFAULT, StateDirectory, existing_clusters
 from trainer.cli.similar import did_you_mean_file
 from trainer.kube.client import Client
 from trainer.kube.logs.logs import configure_logging
@@ -23,6 +25,9 @@ from trainer.v1alpha1.discovery import Served, find_served
 def current_cluster(kubeconfig: Path | None, context: str | None, *, pod_first: bool = False) -> ConnectionOptions:
     """The cluster of `--kubeconfig`, else of $KUBECONFIG, else that of `trainer up`, else kubectl's default.
 
+    Of several clusters of `trainer up` it is that of `--context`, else the one that was started last or that `kubectl
+    config use-context` has chosen. A context that none of them has is one of kubectl's default.
+
     With `pod_first`, for commands that pods run, the cluster of the pod that we run in comes before that of `trainer
     up`: pods of a dev cluster see the home directory of its user, and the state of `trainer up` in it.
     """
@@ -31,20 +36,42 @@ def current_cluster(kubeconfig: Path | None, context: str | None, *, pod_first: 
             raise BadInputError(f"--kubeconfig: there is no file {kubeconfig}{did_you_mean_file(kubeconfig)}")
         return ConnectionOptions(kubeconfig=kubeconfig, context=context)
     is_decided = os.environ.get("KUBECONFIG") or (pod_first and os.environ.get("KUBERNETES_SERVICE_HOST"))
-    if not is_decided:
-        state = StateDirectory.of_user()
-        background = BackgroundProcess("cluster", state)
-        if background.running() is not None:
-            if not state.kubeconfig.is_file():
-                raise CommandError("the cluster of `trainer up` is starting: trainer up waits for it")
-            return ConnectionOptions(kubeconfig=state.kubeconfig, context=context)
-        crash = background.crash()
-        if crash is not None:  # another cluster is not the one that its user expects
-            raise CommandError(
-                f"the cluster of `trainer up` {crash}: start it again (trainer up), forget it (trainer down), "
-                "or name another one with --kubeconfig"
-            )
-    return ConnectionOptions(context=context)
+    return (None if is_decided else _of_up(context)) or ConnectionOptions(context=context)
+
+
+def _of_up(context: str | None) -> ConnectionOptions | None:
+    """The cluster of `trainer up` that is meant; None where kubectl's default is.
+
+    Raises:
+        CommandError: it does not run: another cluster is not the one that its user expects.
+    """
+    contexts = Contexts.of_user()
+    chosen = context or contexts.current
+    name = contexts.cluster_of(chosen) if chosen else None
+    if name is None and chosen in contexts.names():  # another tool has put it there
+        return ConnectionOptions(kubeconfig=contexts.path, context=chosen)
+    if name is None and context is not None:
+        return None
+    state = StateDirectory.of_user(name or DEFAULT)
+    background = BackgroundProcess("cluster", state)
+    up, down = state.command("up"), state.command("down")
+    if background.running() is not None:
+        if name is None:
+            raise CommandError(f"the cluster of `{up}` is starting: {up} waits for it")
+        return ConnectionOptions(kubeconfig=contexts.path, context=chosen)
+    crash = background.crash()
+    if crash is not None:
+        raise CommandError(
+            f"the cluster of `{up}` {crash}: start it again ({up}), forget it ({down}), or name another one with "
+            "--context or --kubeconfig"
+        )
+    others = [each.context for each in existing_clusters() if BackgroundProcess("cluster", each).running() is not None]
+    if context is not None or others:
+        also = f" or with --context {others[0]}" if others else ""
+        raise CommandError(
+            f"the cluster of `{up}` is not running: start it ({up}), or name another one with --kubeconfig{also}"
+        )
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from trainer.cli.completion import namespace_names
+from trainer.cli.completion import context_names, namespace_names
 
 Kubeconfig = Annotated[Path | None, typer.Option(help="Kubeconfig file of the cluster.")]
-Context = Annotated[str | None, typer.Option(help="Context in the kubeconfig.")]
+Context = Annotated[str | None, typer.Option(help="Context in the kubeconfig.", autocompletion=context_names)]
 Namespace = Annotated[
     str | None,
     typer.Option("--namespace", "-n", help="Namespace; default: that of the context.", autocompletion=namespace_names),

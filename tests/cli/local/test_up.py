@@ -9,6 +9,7 @@ import pytest
 
 from trainer.cli.errors import CommandError
 from trainer.cli.local.up import kept_port, require_free
+from trainer.cli.processes.state_directory import StateDirectory
 
 
 @pytest.mark.parametrize(
@@ -31,10 +32,13 @@ def test_kept_port(tmp_path: Path, text: str | None, port: int) -> None:
     assert kept_port(kubeconfig) == port
 
 
-def test_port_of_another_process() -> None:
+def test_port_of_another_process(tmp_path: Path) -> None:
     """A port that another process has is named, with what to do."""
-    require_free(0)
+    state = StateDirectory(tmp_path, "b")
+    require_free(0, state)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(CommandError, match=rf"port {port} of this cluster is taken by another .* --port 0"):
-            require_free(port)
+        with pytest.raises(
+            CommandError, match=rf"port {port} of this cluster is taken by another .* trainer up --name b --port 0"
+        ):
+            require_free(port, state)

@@ -1,4 +1,4 @@
-"""The two processes that `trainer up` keeps running."""
+"""The processes that `trainer up` keeps running."""
 
 from __future__ import annotations
 
@@ -16,74 +16,10 @@ import pytest
 from anyio.to_thread import run_sync
 
 from trainer.cli.errors import CommandError
-from trainer.cli.processes.background import BackgroundProcess, StateDirectory
+from trainer.cli.processes.background import BackgroundProcess
 from trainer.cli.processes.process import ProcessIdentity
+from trainer.cli.processes.state_directory import StateDirectory
 from trainer.cli.processes.supervisor import RunRecord
-
-
-@pytest.mark.parametrize(
-    ("state_home", "root"),
-    [
-        pytest.param("/somewhere", Path("/somewhere/trainer"), id="as the environment says"),
-        pytest.param("", Path.home() / ".local/state/trainer", id="empty"),
-        pytest.param("here", Path.home() / ".local/state/trainer", id="relative paths are ignored"),
-    ],
-)
-def test_root(monkeypatch: pytest.MonkeyPatch, state_home: str | None, root: Path) -> None:
-    """The state directory follows the XDG Base Directory Specification."""
-    if state_home is None:
-        monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    else:
-        monkeypatch.setenv("XDG_STATE_HOME", state_home)
-    assert StateDirectory.of_user().root == root
-
-
-def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a container whose user has only a number the root directory stands in, as container runtimes have it."""
-    for name in ("HOME", "XDG_STATE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("os.getuid", lambda: 2**31 - 7)
-
-    assert StateDirectory.of_user().root == Path("/.local/state/trainer")
-
-
-def test_lock_makes_others_wait(tmp_path: Path) -> None:
-    """While one command holds the directory, another gives up after its timeout and says why."""
-    state = StateDirectory(tmp_path / "trainer")
-
-    with state.lock():
-        with pytest.raises(CommandError, match="another `trainer up` or `trainer down`"), state.lock(timeout_seconds=0):
-            pass
-        assert state.root.stat().st_mode & 0o777 == 0o700
-
-    with state.lock(timeout_seconds=0):
-        pass
-
-
-def test_delete_data(tmp_path: Path) -> None:
-    """What the cluster stores is forgotten, and nothing else; to forget nothing is no error."""
-    state = StateDirectory(tmp_path / "trainer")
-    state.delete_data()
-    (state.data / "objects").mkdir(parents=True)
-    (state.data / "objects" / "snapshot-1").touch()
-    state.kubeconfig.touch()
-    state.delete_data()
-    assert not state.data.exists()
-    assert state.kubeconfig.exists()
-
-
-def test_interrupted_deletion(tmp_path: Path) -> None:
-    """What an interrupted deletion has left is no data of the next cluster, and the next deletion removes it."""
-    state = StateDirectory(tmp_path / "trainer")
-    left = state.root / "data.deleted"
-    (left / "objects").mkdir(parents=True)
-    (state.data / "objects").mkdir(parents=True)
-
-    state.delete_data()
-
-    assert not left.exists()
-    assert not state.data.exists()
-
 
 SERVER = [sys.executable, "-c", "import time; print('it is ready', flush=True); time.sleep(60)"]
 

@@ -5,40 +5,38 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import anyio
 import typer
 from anyio.to_thread import run_sync
 
-from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.console import note, say
-from trainer.cli.current_cluster import open_cluster
 from trainer.cli.errors import ExitCode
-from trainer.cli.local.up import PROCESSES
-from trainer.cli.processes.background import BackgroundProcess, StateDirectory
-from trainer.framework.status.status import has_ended, state_word
+from trainer.cli.local.dev_cluster import PROCESSES, running_trainings
+from trainer.cli.local.name import Name
+from trainer.cli.processes.background import BackgroundProcess
+from trainer.cli.processes.contexts import Contexts
+from trainer.cli.processes.state_directory import DEFAULT, StateDirectory, existing_cluster, existing_clusters
 from trainer.kube.errors import KubeError
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
-from trainer.kube.objects import Object, name_of, namespace_of
-from trainer.kube.rest.connection import ConnectionOptions
 
-_ANSWER_SECONDS = 5.0
 _SHOWN = 10
-_IDLE = ("Suspended",)
-"""States of trainings that have no pods and are not over."""
 
 
 def down(
+    *,
+    name: Name = DEFAULT,
     delete: Annotated[bool, typer.Option("--delete", help="Also delete all objects, volumes and logs.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask, on a terminal either.")] = False,
 ) -> None:
     """Stop the cluster and the manager of `trainer up`.
 
     Objects, volumes and logs are kept, and `trainer up` starts with them again, at the same address. Does nothing when
-    nothing runs. It says which trainings it stops and, on a terminal, asks before it does so and before it deletes.
+    nothing runs. Other clusters are left alone; where one of them runs, its context is the current one then.
+
+    It says which trainings it stops and, on a terminal, asks before it does so and before it deletes.
     """
     configure_logging(json=False, level="error")
-    state = StateDirectory.of_user()
+    state = existing_cluster(name)
     if not state.root.exists():
         say("nothing to stop")
         return
@@ -55,7 +53,7 @@ def down(
     with state.lock():
         code = run_until_signal(lambda: _down(state, delete=delete))
     if code:
-        note("interrupted; trainer down goes on from here, trainer up starts everything again")
+        note(f"interrupted; {state.command('down')} goes on from here, {state.command('up')} starts everything again")
     raise typer.Exit(code)
 
 
@@ -70,24 +68,11 @@ def stopped_trainings(running: list[str]) -> list[str]:
 
 async def _find_running(state: StateDirectory, running: list[str]) -> int:
     """Append what trains; a cluster that does not answer is stopped all the same."""
-    if await run_sync(BackgroundProcess("cluster", state).running) is None or not state.kubeconfig.is_file():
-        return ExitCode.OK
     try:
-        with anyio.move_on_after(_ANSWER_SECONDS):
-            async with open_cluster(ConnectionOptions(kubeconfig=state.kubeconfig)) as cluster:
-                jobs = await cluster.client.list(TRAIN_JOBS)
-                running += sorted(_described(job) for job in jobs.items if _runs(job))
+        running += await running_trainings(state)
     except KubeError as error:
         note(f"cannot see what is trained: {error}")
     return ExitCode.OK
-
-
-def _runs(job: Object) -> bool:
-    return not has_ended(job) and state_word(job) not in _IDLE
-
-
-def _described(job: Object) -> str:
-    return f"{namespace_of(job)}/{name_of(job)} ({state_word(job)})"
 
 
 async def _down(state: StateDirectory, *, delete: bool) -> int:
@@ -97,7 +82,21 @@ async def _down(state: StateDirectory, *, delete: bool) -> int:
         stopped = await process.stop()
         if stopped or was_recorded or name != PROCESSES[-1]:  # nothing is said of a recorder that nobody has
             say(f"{name} {'stopped' if stopped else 'was not running'}")
+    contexts = Contexts.of_user()
+    was_current = await run_sync(lambda: contexts.cluster_of(contexts.current)) == state.name
     if delete:
+        await run_sync(contexts.remove, state)
         await run_sync(state.delete_data)
         say("objects, volumes and logs deleted")
+    if was_current:
+        await run_sync(_use_another, contexts)
     return ExitCode.OK
+
+
+def _use_another(contexts: Contexts) -> None:
+    """Make a cluster that runs the current one."""
+    for each in existing_clusters():
+        if BackgroundProcess("cluster", each).running() is not None and each.context in contexts.names():
+            contexts.use(each.context)
+            say(f"the current context is {each.context} now")
+            return

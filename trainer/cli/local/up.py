@@ -1,13 +1,11 @@
-"""`trainer up` and `status`: dev cluster, controller manager and recorder in the background."""
+"""`trainer up`: dev cluster, controller manager and recorder in the background."""
 
 from __future__ import annotations
 
 import errno
 import shlex
 import socket
-from collections import Counter
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
@@ -17,12 +15,9 @@ import typer
 import yaml
 from anyio.to_thread import run_sync
 
-from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.api.trainjob import TRAIN_JOBS
-from trainer.cli.console import duration, note, quote, say
+from trainer.cli.console import note, quote, say
 from trainer.cli.current_cluster import warning_user
-from trainer.cli.errors import CommandError, ExitCode
-from trainer.cli.jobs.state import JobState
+from trainer.cli.errors import CommandError
 from trainer.cli.local.cluster import (
     FeatureGates,
     GangSchedulers,
@@ -31,22 +26,23 @@ from trainer.cli.local.cluster import (
     PodNetworkMode,
     cluster_command,
 )
+from trainer.cli.local.dev_cluster import PROCESSES
 from trainer.cli.local.manager import prepare_manager, publish_version, wait_for_admission
+from trainer.cli.local.name import Name
 from trainer.cli.local.readiness import cluster_answers, manager_answers
+from trainer.cli.local.status import show_status
 from trainer.cli.local.steps import Steps
 from trainer.cli.manifests import install_definitions, install_runtimes
 from trainer.cli.options import WantedApiVersion
 from trainer.cli.past import recorder_program
-from trainer.cli.processes.background import BackgroundProcess, StateDirectory
-from trainer.cli.run.unreachable_packages import NODE, POD_NETWORK
+from trainer.cli.processes.background import BackgroundProcess
+from trainer.cli.processes.contexts import Contexts
+from trainer.cli.processes.state_directory import DEFAULT, StateDirectory
 from trainer.kube.client import Client
-from trainer.kube.errors import KubeError
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
-from trainer.kube.objects import annotations_of, name_of
-from trainer.kube.resource import NODES
 from trainer.kube.rest.connection import ConnectionOptions, connect
-from trainer.v1alpha1.discovery import Version, find_served, served_versions
+from trainer.v1alpha1.discovery import Version, served_versions
 
 MetricsPort = Annotated[
     int,
@@ -73,8 +69,6 @@ RecordHistory = Annotated[
         help="Whether trainings are recorded, for trainer get --history. Needs the extra dashboard.",
     ),
 ]
-PROCESSES: Final = ("cluster", "manager", "recorder")
-"""What runs in the background, in the order in which it is started."""
 _SIGNALLED: Final = 128
 """Exit codes above it stand for signals."""
 _HOST: Final = "127.0.0.1"
@@ -83,6 +77,7 @@ _FIXED_AT_START = ("--feature-gates", "--gang-schedulers", "--node-resources")
 
 def up(
     *,
+    name: Name = DEFAULT,
     port: KeptPort = None,
     pod_network: Network = PodNetworkMode.AUTO,
     node_resources: NodeResources = "",
@@ -94,13 +89,17 @@ def up(
 ) -> None:
     """Start a dev cluster and a controller manager in the background, with CRDs and runtimes applied.
 
+    With --name there are further clusters beside it. The one that was started last is the current one, which other
+    commands use unless they have --context, and kubectl with the KUBECONFIG that is printed.
+
     A cluster keeps its address, its credentials and the version of TrainJobs with which it was first started; by
     default that is v2alpha1. What is trained is recorded, if the history is installed.
 
     It can be run again at any time, also after Ctrl-C: running processes are left alone, crashed ones are reported and
     started again.
     """
-    state = StateDirectory.of_user()
+    state, contexts = StateDirectory.of_user(name), Contexts.of_user()
+    contexts.take_over(state)
     kept = port if port is not None else kept_port(state.kubeconfig) if state.data.exists() else 0
     command = cluster_command(
         port=kept,
@@ -114,16 +113,10 @@ def up(
     arguments = [*command, "--kubeconfig", str(state.kubeconfig)]
     wanted = _Wanted(arguments, kept, metrics_port, api_version, is_recorded=history)
     with state.lock():
-        code = run_until_signal(lambda: _up(state, wanted))
+        code = run_until_signal(lambda: _up(state, contexts, wanted))
     if code > _SIGNALLED:
-        note("interrupted; trainer up goes on from here, trainer down stops what runs")
+        note(f"interrupted; {state.command('up')} goes on from here, {state.command('down')} stops what runs")
     raise typer.Exit(code)
-
-
-def status() -> None:
-    """Show what runs in the background and what is on the cluster; exit code 0 when cluster and manager run, else 1."""
-    configure_logging(json=False, level="error")
-    raise typer.Exit(run_until_signal(lambda: _status(StateDirectory.of_user())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +131,7 @@ class _Wanted:
     is_recorded: bool
 
 
-async def _up(state: StateDirectory, wanted: _Wanted) -> int:
+async def _up(state: StateDirectory, contexts: Contexts, wanted: _Wanted) -> int:
     cluster, manager, recorder = (BackgroundProcess(name, state) for name in PROCESSES)
     for process in (cluster, manager, recorder):
         if await run_sync(process.is_stopping):
@@ -149,8 +142,9 @@ async def _up(state: StateDirectory, wanted: _Wanted) -> int:
             say(f"the {process.name} {crash}; starting it again")
     steps = Steps()
     await _start_cluster(cluster, (manager, recorder), wanted, steps)
+    before = await run_sync(contexts.add, state)
     async with connect(warning_user(ConnectionOptions(kubeconfig=state.kubeconfig))) as client:
-        version = _version(await served_versions(client), wanted.version)
+        version = _version(await served_versions(client), wanted.version, state)
         with steps.step("install the definitions"):
             await install_definitions(client, version=version)
             if version == "v1alpha1":
@@ -160,8 +154,11 @@ async def _up(state: StateDirectory, wanted: _Wanted) -> int:
         with steps.step("install the runtimes"):
             await install_runtimes(client, version)
     await _start_recorder(recorder, state, wanted, steps)
-    code = await _status(state)
-    say(f"\nexport KUBECONFIG={shlex.quote(str(state.kubeconfig))}    # lets kubectl talk to it")
+    code = await show_status(state)
+    say()
+    say(f"export KUBECONFIG={shlex.quote(str(contexts.path))}    # lets kubectl talk to it")
+    if before not in ("", state.context):
+        say(f"kubectl config use-context {before}    # goes back from {state.context}, the current context now")
     return code
 
 
@@ -172,7 +169,7 @@ async def _start_cluster(
     if await run_sync(cluster.running) is None:
         for process in clients:  # they have the address and credentials of the cluster that is gone
             await process.stop()
-        await run_sync(require_free, wanted.port)
+        await run_sync(require_free, wanted.port, cluster.state)
         with steps.step("start the cluster"):
             await cluster.start(wanted.command, is_ready)
         return
@@ -183,7 +180,8 @@ async def _start_cluster(
         fixed.insert(0, "--port")
     if fixed:
         takes = f"{', '.join(fixed)} {'takes' if len(fixed) == 1 else 'take'}"
-        say(f"the cluster is running already: {takes} effect after trainer down and trainer up")
+        again = f"{cluster.state.command('down')} and {cluster.state.command('up')}"
+        say(f"the cluster is running already: {takes} effect after {again}")
 
 
 def kept_port(kubeconfig: Path) -> int:
@@ -195,7 +193,7 @@ def kept_port(kubeconfig: Path) -> int:
         return 0
 
 
-def require_free(port: int) -> None:
+def require_free(port: int, state: StateDirectory) -> None:
     """Check that the API server can listen on its port; 0 is always free. Blocks.
 
     Raises:
@@ -208,16 +206,17 @@ def require_free(port: int) -> None:
             return  # the cluster says what is wrong
         raise CommandError(
             f"port {port} of this cluster is taken by another process: end it (ss -ltnp 'sport = :{port}' shows it), "
-            "or move the cluster with trainer up --port 0, and use the new kubeconfig"
+            f"or move the cluster with {state.command('up')} --port 0, and use the new kubeconfig"
         ) from None
 
 
-def _version(served: list[str], wanted: Version | None) -> Version:
+def _version(served: list[str], wanted: Version | None, state: StateDirectory) -> Version:
     """The version of TrainJobs to install on a cluster that serves these already."""
     present: Version | None = "v1alpha1" if "v1alpha1" in served else "v2alpha1" if "v2alpha1" in served else None
     if present is not None and wanted not in (None, present):
         raise CommandError(
-            f"--api-version: this cluster serves {present}, and keeps it: delete it first (trainer down --delete)"
+            f"--api-version: this cluster serves {present}, and keeps it: start another one beside it (trainer up "
+            f"--name NAME --api-version {wanted}), or delete it first ({state.command('down')} --delete)"
         )
     return present or wanted or "v2alpha1"
 
@@ -228,7 +227,8 @@ async def _start_manager(
     is_ready = manager_answers(state.manager_configuration)
     if await run_sync(manager.running) is not None:
         if metrics_port:
-            say("the manager runs already: --metrics-port takes effect after trainer down and trainer up")
+            again = f"{state.command('down')} and {state.command('up')}"
+            say(f"the manager runs already: --metrics-port takes effect after {again}")
         await manager.wait_until_ready(is_ready)
     else:
         command = await prepare_manager(
@@ -260,58 +260,3 @@ async def _start_recorder(recorder: BackgroundProcess, state: StateDirectory, wa
                 await recorder.start(program.command, partial(run_sync, recorder.log.has, program.ready))
     except CommandError as error:
         note(f"{error}: what is trained is not recorded", kind="warning")
-
-
-async def _status(state: StateDirectory) -> int:
-    cluster, manager, recorder = (BackgroundProcess(name, state) for name in PROCESSES)
-    is_cluster_up = await run_sync(cluster.running) is not None
-    lines: list[tuple[str, str]] = []
-    server, answers = "", True
-    if is_cluster_up:
-        try:
-            async with connect(warning_user(ConnectionOptions(kubeconfig=state.kubeconfig))) as client:
-                server = client.server
-                served = await find_served(client)
-                lines = [("API", f"{TRAIN_JOBS.group}/{served.version}"), *await _contents(served.client(client))]
-        except KubeError as error:
-            answers = False
-            server = f"but {error}"
-    is_manager_up = await run_sync(manager.running) is not None
-    _say("cluster", ", ".join(filter(None, [await run_sync(_condition, cluster), server])))
-    _say("manager", await run_sync(_condition, manager))
-    if await run_sync(recorder.record_exists):
-        _say("recorder", await run_sync(_condition, recorder))
-    for label, text in lines:
-        _say(label, text)
-    return ExitCode.OK if is_cluster_up and answers and is_manager_up else ExitCode.FAILED
-
-
-async def _contents(client: Client) -> list[tuple[str, str]]:
-    nodes = await client.list(NODES)
-    modes = [annotations_of(node).get(POD_NETWORK, "") for node in nodes.items if name_of(node) == NODE]
-    runtimes = await client.list(CLUSTER_TRAINING_RUNTIMES)
-    jobs = await client.list(TRAIN_JOBS)
-    states = Counter(JobState.of(job).word for job in jobs.items)
-    summary = ", ".join(f"{count} {word}" for word, count in sorted(states.items()))
-    return [
-        ("pod network", "".join(modes) or "none: no kubelet runs"),
-        ("runtimes", ", ".join(sorted(map(name_of, runtimes.items))) or "none"),
-        ("TrainJobs", f"{len(jobs.items)} ({summary})" if summary else "0"),
-    ]
-
-
-def _condition(process: BackgroundProcess) -> str:
-    run = process.running()
-    if run is not None:
-        uptime = duration((datetime.now(UTC) - run.started).total_seconds())
-        return f"running, pid {run.process.pid}, for {uptime}"
-    crash = process.crash()
-    if crash is not None:
-        return f"{crash}; its log is {process.log.path}; trainer up starts it again"
-    return (
-        "not running; trainer up starts it" if not process.is_stopping() else "was being stopped; trainer down goes on"
-    )
-
-
-def _say(label: str, text: str) -> None:
-    say(f"{label:<12} {text}")

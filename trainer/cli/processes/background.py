@@ -1,114 +1,17 @@
-"""What `trainer up` keeps: its state directory and its background processes."""
+"""The background processes of `trainer up`."""
 
 from __future__ import annotations
 
-import fcntl
-import os
-import shutil
-import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import anyio
 from anyio.to_thread import run_sync
 
-from trainer.cli.errors import CommandError
 from trainer.cli.processes.log_file import LogFile
 from trainer.cli.processes.process import boot_id, describe_exit, stop_process
+from trainer.cli.processes.state_directory import StateDirectory
 from trainer.cli.processes.supervisor import RunRecord, start_supervised
-
-_LOCK_POLL_SECONDS = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class StateDirectory:
-    """The directory of one user's background cluster."""
-
-    root: Path
-
-    @classmethod
-    def of_user(cls) -> StateDirectory:
-        """`$XDG_STATE_HOME/trainer`, by default `~/.local/state/trainer` (XDG Base Directory Specification)."""
-        state_home = os.environ.get("XDG_STATE_HOME", "")
-        # The specification says to ignore relative paths.
-        base = Path(state_home) if state_home.startswith("/") else _home() / ".local" / "state"
-        return cls(base / "trainer")
-
-    @property
-    def kubeconfig(self) -> Path:
-        """Kubeconfig of an administrator of the dev cluster."""
-        return self.root / "kubeconfig"
-
-    @property
-    def manager_kubeconfig(self) -> Path:
-        """Kubeconfig of the controller manager."""
-        return self.root / "manager.kubeconfig"
-
-    @property
-    def manager_configuration(self) -> Path:
-        """Configuration file of the controller manager."""
-        return self.root / "manager.yaml"
-
-    @property
-    def data(self) -> Path:
-        """The directory of the dev cluster's data: objects, pod volumes and container logs."""
-        return self.root / "data"
-
-    def record(self, name: str) -> Path:
-        """The run record of a background process."""
-        return self.root / f"{name}.json"
-
-    def log(self, name: str) -> Path:
-        """Standard output and error of a background process."""
-        return self.root / f"{name}.log"
-
-    def stopping(self, name: str) -> Path:
-        """Exists from the moment at which `trainer` begins to stop a background process until it has done so."""
-        return self.root / f"{name}.stopping"
-
-    def create(self) -> None:
-        """Create the directory, readable by its owner only."""
-        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-
-    def delete_data(self) -> None:
-        """Delete the data of the dev cluster; blocks. Interrupted, it leaves no half of the data to the next start."""
-        doomed = self.data.with_name(f"{self.data.name}.deleted")
-        try:
-            if doomed.exists():
-                shutil.rmtree(doomed)
-            self.data.rename(doomed)
-            shutil.rmtree(doomed)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise CommandError(f"cannot delete {error.filename}: {error.strerror}") from error
-
-    @contextmanager
-    def lock(self, *, timeout_seconds: float = 120) -> Iterator[None]:
-        """Lock the directory against other commands that change it, after waiting for them; blocks the thread."""
-        self.create()
-        deadline = time.monotonic() + timeout_seconds
-        with (self.root / "lock").open("w") as file:
-            while True:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() >= deadline:
-                        message = f"another `trainer up` or `trainer down` is changing {self.root}; try again later"
-                        raise CommandError(message) from None
-                    time.sleep(_LOCK_POLL_SECONDS)
-            yield
-
-
-def _home() -> Path:
-    try:
-        return Path.home()
-    except RuntimeError:  # a user without an entry in passwd, as in containers
-        return Path("/")
-
 
 _POLL_SECONDS = 0.05
 _GRACE_SECONDS = 30.0

@@ -56,6 +56,17 @@ async def load(files: list[Path], context: str | None, *, clock: Clock | None = 
     return endpoint, credentials(clock)
 
 
+def context_names(files: list[Path]) -> list[str]:
+    """The contexts of kubeconfig files; blocks.
+
+    Raises:
+        ConfigurationError: as of `load`.
+    """
+    paths = [file.expanduser() for file in files]
+    with _naming_files(paths):
+        return _Merged(paths).names("context")
+
+
 def _read(paths: list[Path], context: str | None) -> tuple[Endpoint, Login]:
     with _naming_files(paths):
         merged = _Merged(paths)
@@ -111,6 +122,10 @@ class _Merged:
                 for entry in document.get(f"{kind}s") or []:
                     entries.setdefault(entry["name"], (path, entry.get(kind)))
             self.current_context = self.current_context or str(document.get("current-context") or "")
+
+    def names(self, kind: str) -> list[str]:
+        """The entries of a kind."""
+        return [str(name) for name in self._entries[kind]]
 
     def stanza(self, kind: str, name: str) -> _Stanza:
         """The `cluster`, `user` or `context` of an entry."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from trainer.cli.processes.background import StateDirectory
+from trainer.cli.processes.state_directory import user_directory
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.queries import History
 
@@ -43,7 +43,7 @@ def database_of(url: str | None) -> Database:
     """The database of `--database`, else of the variable, else the file of the user."""
     # Files of Secrets often end with a newline.
     named = (url or os.environ.get(VARIABLE) or "").strip()
-    return Database(named or f"sqlite:///{StateDirectory.of_user().root / 'history.db'}")
+    return Database(named or f"sqlite:///{user_directory() / 'history.db'}")
 
 
 def open_history(url: str | None = None) -> History:
