@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { KEPT, add, bySource, shown } from "./log_lines";
+import { KEPT, type Line, add, bySource, having, shown } from "./log_lines";
 
 test("lines of several sources are in the order in which they were written", () => {
   const first = add([], 0, [["2026-01-01T00:00:01Z", "a"], ["2026-01-01T00:00:03Z", "c"]], 0);
@@ -40,4 +40,12 @@ test.each([
   ["<img src=x onerror=alert(1)>", "<img src=x onerror=alert(1)>"],
 ])("%j is shown as %j", (text, expected) => {
   expect(shown(text)).toBe(expected);
+});
+
+test("each line is searched once for a text, however often it is asked about", () => {
+  let looks = 0;
+  const line = { get text() { looks++; return "Epoch 3"; } } as Line;
+  const has = having("epoch");
+  expect([has(line), has(line), has(line)]).toEqual([true, true, true]);
+  expect(looks).toBe(1);
 });

@@ -29,6 +29,16 @@ export function add(lines: readonly Line[], source: number, added: readonly [str
   return lines.slice(0, split).concat(tail).slice(-KEPT);
 }
 
+/** Whether a line has a text, given in lower case; each line is looked at once. */
+export function having(wanted: string): (line: Line) => boolean {
+  const known = new WeakMap<Line, boolean>();
+  return (line) => {
+    let has = known.get(line);
+    if (has === undefined) known.set(line, (has = line.text.toLowerCase().includes(wanted)));
+    return has;
+  };
+}
+
 /** The lines of each source. */
 export function bySource(lines: readonly Line[], count: number): Line[][] {
   const found: Line[][] = Array.from({ length: count }, () => []);

@@ -6,8 +6,8 @@ import { fileName } from "../charts/arrangement";
 import { PictureButton, save } from "../charts/buttons";
 import { go, useLocation } from "../route";
 import { copy } from "../shell/copy";
-import { marked } from "./ansi";
-import { KEPT, type Line, bySource } from "./log_lines";
+import { LogLine } from "./log_line";
+import { KEPT, type Line, bySource, having } from "./log_lines";
 
 /** Containers whose logs are shown together; the server gives no more. */
 export const SOURCES = 16;
@@ -141,13 +141,11 @@ function Screen({ lines, choice, labels }: Shown) {
   const [isFollowing, setFollowing] = useState(true);
   const [current, setCurrent] = useState(-1);
   const wanted = text.toLowerCase();
-  const found = useMemo(
-    () => (wanted && isFiltered ? lines.filter((line) => line.text.toLowerCase().includes(wanted)) : lines),
-    [lines, wanted, isFiltered],
-  );
-  const visible = found.slice(-SHOWN);
+  const isMatch = useMemo(() => having(wanted), [wanted]);
+  const found = useMemo(() => (wanted && isFiltered ? lines.filter(isMatch) : lines), [lines, isMatch, isFiltered]);
+  const visible = useMemo(() => found.slice(-SHOWN), [found]);
   // Only lines that are shown can be walked to.
-  const stops = wanted ? visible.filter((line) => line.text.toLowerCase().includes(wanted)).map(({ id }) => id) : [];
+  const stops = useMemo(() => (wanted ? visible.filter(isMatch).map(({ id }) => id) : []), [visible, isMatch]);
   const follow = () => {
     setFollowing(true);
     setCurrent(-1);
@@ -210,42 +208,16 @@ function Screen({ lines, choice, labels }: Shown) {
         aria-label={labels.length === 1 ? `Log lines of ${labels[0]}` : "Log lines"}
       >
         {visible.map((line) => (
-          <div class={`line ${line.level}${line.id === current ? " current" : ""}`} key={line.id} data-line={line.id}>
-            {hasTimes && <time dateTime={line.stamp}>{clockTime(line.stamp)}</time>}
-            {labels.length > 1 && <span class={`source source-${line.source % 6}`}>{labels[line.source]}</span>}
-            <span class="text" title={line.stamp}>
-              <Text of={line} wanted={wanted} />
-            </span>
-          </div>
+          <LogLine
+            key={line.id}
+            line={line}
+            label={labels.length > 1 ? labels[line.source]! : ""}
+            hasTime={hasTimes}
+            wanted={wanted}
+            isCurrent={line.id === current}
+          />
         ))}
       </div>
     </>
   );
-}
-
-function Text({ of, wanted }: { of: Line; wanted: string }) {
-  if (!wanted && of.pieces.length < 2 && of.pieces.every(({ color, isBold, isFaint }) => color === null && !isBold && !isFaint)) return <>{of.text}</>;
-  return (
-    <>
-      {marked(of.pieces, wanted).map(({ text, isMatch, ...style }, index) =>
-        isMatch ? (
-          <mark key={index}>{text}</mark>
-        ) : (
-          <span key={index} class={classOf(style)}>
-            {text}
-          </span>
-        ),
-      )}
-    </>
-  );
-}
-
-function classOf({ color, isBold, isFaint }: { color: number | null; isBold: boolean; isFaint: boolean }): string {
-  return [color === null ? "" : `ansi-${color}`, isBold ? "ansi-bold" : "", isFaint ? "ansi-faint" : ""].filter(Boolean).join(" ");
-}
-
-/** The time of day of the reader's zone. */
-function clockTime(stamp: string): string {
-  const time = new Date(stamp);
-  return Number.isNaN(time.getTime()) ? "" : time.toLocaleTimeString(undefined, { hour12: false });
 }
