@@ -11,8 +11,8 @@ export type Phase = (typeof PHASES)[number];
 export interface Filters {
   text: string;
   namespace: string;
-  /** "" for all. */
-  phase: Phase | "";
+  /** A phase, or a state alone, which only addresses name; "" for all. */
+  state: string;
   runtime: string;
   /** What rows are grouped by: a column, or `label:KEY`; "" for nothing. */
   groupBy: string;
@@ -36,10 +36,13 @@ export function phases(rows: Iterable<Row>): Record<Phase, number> {
   return counts;
 }
 
-/** An address may name a state, as those of earlier versions do. */
-function phaseIn(text: string): Phase | "" {
-  if (!text || PHASES.includes(text as Phase)) return text as Phase | "";
-  return phaseOf(text);
+/** Whether a filter has a phase, not a state alone: those are capitalised. */
+export function isPhase(state: string): state is Phase {
+  return PHASES.includes(state as Phase);
+}
+
+function isIn(state: string, wanted: string): boolean {
+  return !wanted || (isPhase(wanted) ? phaseOf(state) : state) === wanted;
 }
 
 export function read(query: URLSearchParams): Filters {
@@ -48,7 +51,7 @@ export function read(query: URLSearchParams): Filters {
   return {
     text: query.get("q") ?? "",
     namespace: query.get("namespace") ?? "",
-    phase: phaseIn(query.get("state") ?? ""),
+    state: query.get("state") ?? "",
     runtime: query.get("runtime") ?? "",
     groupBy: query.get("group") ?? "",
     sort: KEYS.includes(key) ? key : "created",
@@ -60,7 +63,7 @@ export function write(filters: Filters): string {
   const query = new URLSearchParams();
   if (filters.text) query.set("q", filters.text);
   if (filters.namespace) query.set("namespace", filters.namespace);
-  if (filters.phase) query.set("state", filters.phase);
+  if (filters.state) query.set("state", filters.state);
   if (filters.runtime) query.set("runtime", filters.runtime);
   if (filters.groupBy) query.set("group", filters.groupBy);
   const sort = (filters.isReversed ? "-" : "") + filters.sort;
@@ -74,7 +77,7 @@ export function select(rows: Iterable<Listed>, filters: Filters): Listed[] {
   const chosen = [...rows].filter(
     (row) =>
       (!filters.namespace || row.namespace === filters.namespace) &&
-      (!filters.phase || phaseOf(row.state) === filters.phase) &&
+      isIn(row.state, filters.state) &&
       (!filters.runtime || row.runtime === filters.runtime) &&
       words.every((word) => `${row.namespace}/${row.name} ${row.runtime} ${row.owner} ${row.message}`.toLowerCase().includes(word)),
   );

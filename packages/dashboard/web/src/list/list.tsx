@@ -8,7 +8,8 @@ import { go, href, onLink } from "../route";
 import { useRuntimes } from "../runtimes/store";
 import { complete } from "../runtimes/usage";
 import { Command } from "../shell/copy";
-import { type Filters, PHASES, phases, read, select, values, write } from "./filters";
+import { Icon } from "../shell/icons";
+import { type Filters, PHASES, isPhase, phaseOf, phases, read, select, values, write } from "./filters";
 import { choices } from "./groups";
 import { Choice, SearchField } from "./keys";
 import { SavedViews } from "./saved";
@@ -22,7 +23,7 @@ export function List({ query }: { query: URLSearchParams }) {
   const filters = read(query);
   const all = useMemo(() => complete(rows.values(), runtimes), [rows, runtimes]);
   const chosen = useMemo(() => select(all, filters), [all, query.toString()]);
-  const inAnyPhase = useMemo(() => select(all, { ...filters, phase: "" }), [all, query.toString()]);
+  const inAnyState = useMemo(() => select(all, { ...filters, state: "" }), [all, query.toString()]);
   const [selected, onSelect] = useState<ReadonlySet<string>>(new Set());
   useTitle("TrainJobs");
   const set = (changes: Partial<Filters>) => go(write({ ...filters, ...changes }), "replace");
@@ -35,7 +36,7 @@ export function List({ query }: { query: URLSearchParams }) {
         <Nothing />
       ) : (
         <>
-          <Phases rows={inAnyPhase} isCounted={isLoaded && more === 0} filters={filters} set={set} />
+          <Phases rows={inAnyState} isCounted={isLoaded && more === 0} filters={filters} set={set} />
           <FilterBar rows={all} filters={filters} set={set} />
           <p class="count" role="status">
             {isLoaded && more === 0 ? `${chosen.length} of ${rows.size} TrainJobs` : problem ? "" : "Loading ..."}
@@ -58,14 +59,22 @@ const PHASE_TITLES = { "": "All", running: "Running", waiting: "Waiting", failed
 
 function Phases({ rows, isCounted, filters, set }: Setting & { rows: readonly Listed[]; isCounted: boolean }) {
   const counts = { "": rows.length, ...phases(rows) };
+  const alone = isPhase(filters.state) ? "" : filters.state;
   return (
     <div class="chips" role="group" aria-label="State">
       {(["", ...PHASES] as const).map((phase) => (
-        <button key={phase} type="button" class={`chip ${phase}`} aria-pressed={filters.phase === phase} onClick={() => set({ phase })}>
+        <button key={phase} type="button" class={`chip ${phase}`} aria-pressed={filters.state === phase} onClick={() => set({ state: phase })}>
           {PHASE_TITLES[phase]}
           <span class="number">{isCounted ? counts[phase] : ""}</span>
         </button>
       ))}
+      {alone && (
+        <button type="button" class={`chip ${phaseOf(alone)}`} aria-pressed title="Show all states" onClick={() => set({ state: "" })}>
+          {alone}
+          <span class="number">{isCounted ? rows.filter(({ state }) => state === alone).length : ""}</span>
+          <Icon of="close" />
+        </button>
+      )}
     </div>
   );
 }
