@@ -73,6 +73,41 @@ async def test_nodes() -> None:
     assert (second["node"], second["phase"], second["logs"]) == ("node-10", "Running", ["node"])
 
 
+def ran(started: int, finished: int | None = None) -> dict[str, Any]:
+    """A state of a container, with seconds of its first minute."""
+    begin = f"2026-01-01T00:00:{started:02}Z"
+    if finished is None:
+        return {"running": {"startedAt": begin}}
+    return {"terminated": {"startedAt": begin, "finishedAt": f"2026-01-01T00:00:{finished:02}Z"}}
+
+
+@pytest.mark.parametrize(
+    ("statuses", "seconds"),
+    [
+        pytest.param([], (None, None, None), id="not-started"),
+        pytest.param([{"state": ran(5)}, {"state": ran(7)}], (5, None, None), id="runs"),
+        pytest.param([{"state": ran(5, 9)}], (5, None, None), id="ended"),
+        pytest.param([{"state": ran(20), "lastState": ran(5, 12), "restartCount": 1}], (5, 12, 20), id="restarted"),
+        pytest.param([{"state": ran(20), "lastState": ran(9, 12), "restartCount": 4}], (3, 12, 20), id="often"),
+        pytest.param(
+            [{"state": {"waiting": {}}, "lastState": ran(5, 12), "restartCount": 1}], (5, 12, None), id="waits"
+        ),
+        pytest.param(
+            [{"state": ran(4)}, {"state": ran(20), "lastState": ran(5, 12), "restartCount": 1}],
+            (4, 12, 20),
+            id="one-of-two",
+        ),
+    ],
+)
+async def test_runs(statuses: list[Object], seconds: tuple[int | None, ...]) -> None:
+    """A restart within a pod does not change when it has started first."""
+    initialized = {"type": "Initialized", "status": "True", "lastTransitionTime": "2026-01-01T00:00:03Z"}
+    named = [{"name": f"container-{number}"} | status for number, status in enumerate(statuses)]
+    (node,) = await nodes_of([node_pod("demo", containerStatuses=named, conditions=[initialized])])
+    times = [None if second is None else f"2026-01-01T00:00:{second:02}Z" for second in seconds]
+    assert [node["started"], node["stopped"], node["restarted"]] == times
+
+
 async def test_unschedulable() -> None:
     """A pod that no node takes says so."""
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}

@@ -67,7 +67,7 @@ def _node(pod: Object) -> Object:
         "logs": [each.container for each in started_containers(pod)],
         "created": metadata_of(pod).get("creationTimestamp"),
         "image": _image(pod),
-        "started": _started(pod),
+        **_runs(pod),
     }
 
 
@@ -76,13 +76,40 @@ def _image(pod: Object) -> str:
     return next((str(each.get("image") or "") for each in objects_in(mapping_at(pod, "spec").get("containers"))), "")
 
 
-def _started(pod: Object) -> str | None:
-    """When the first of its containers has started that is no init container; None before."""
-    times = []
+def _runs(pod: Object) -> Object:
+    """When the first container that is no init container has started, and the last restart within the pod.
+
+    The status has the present run of a container and the one before: a container that has restarted more often has
+    started about when its pod was initialized.
+    """
+    started: list[str] = []
+    stopped, restarted = "", None
     for status in objects_in(mapping_at(pod, "status").get("containerStatuses")):
-        state = mapping_at(status, "state")
-        times += [part.get("startedAt") for part in (mapping_at(state, "running"), mapping_at(state, "terminated"))]
-    return min((str(time) for time in times if time), default=None)
+        present, before = _run(mapping_at(status, "state")), _run(mapping_at(status, "lastState"))
+        first = present if not before.ended else before
+        often = (status.get("restartCount") or 0) > 1
+        started += filter(None, [(_initialized(pod) if often else "") or first.started])
+        if before.ended > stopped:
+            stopped, restarted = before.ended, present.started or None
+    return {"started": min(started, default=None), "stopped": stopped or None, "restarted": restarted}
+
+
+class _Run(NamedTuple):
+    """Times of a run of a container; empty where it has not come to them."""
+
+    started: str
+    ended: str
+
+
+def _run(state: Object) -> _Run:
+    part = mapping_at(state, "running") or mapping_at(state, "terminated")
+    return _Run(str(part.get("startedAt") or ""), str(part.get("finishedAt") or ""))
+
+
+def _initialized(pod: Object) -> str:
+    conditions = objects_in(mapping_at(pod, "status").get("conditions"))
+    found = (each for each in conditions if each.get("type") == "Initialized" and each.get("status") == "True")
+    return str(next(found, {}).get("lastTransitionTime") or "")
 
 
 def _requests(pod: Object) -> dict[str, str]:

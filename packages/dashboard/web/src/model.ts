@@ -161,8 +161,12 @@ export interface Node {
   logs: string[];
   created: string | null;
   image: string;
-  /** When its first container did; null before. */
+  /** When its first container did, however often it has restarted since; null before. */
   started: string | null;
+  /** When the last run ended that a container has restarted after in its pod; null without a restart. */
+  stopped: string | null;
+  /** When that restart began to run; null before. */
+  restarted: string | null;
 }
 
 export interface KubeEvent {

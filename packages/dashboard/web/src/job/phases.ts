@@ -1,8 +1,9 @@
 // The phases of a training: what it waited for, how long it ran, and what interrupted it.
+// Conditions have the time of their last change alone, and pods are gone after a while: what was before is not known.
 
 import type { Job, Node } from "../model";
 
-export type PhaseName = "queued" | "starting" | "data" | "running" | "restarting" | "stalled" | "suspended";
+export type PhaseName = "queued" | "starting" | "data" | "running" | "restarting" | "stalled" | "suspended" | "earlier";
 
 export interface Phase {
   name: PhaseName;
@@ -12,15 +13,17 @@ export interface Phase {
 }
 
 type Known = Pick<Job, "state" | "created" | "started" | "ended" | "conditions">;
-type Pod = Pick<Node, "uid" | "node" | "created"> & { started?: string | null };
+type Pod = Pick<Node, "uid" | "node" | "created"> & Partial<Pick<Node, "started" | "stopped" | "restarted">>;
 
 const CONDITIONS: [type: string, name: PhaseName][] = [
   ["Restarting", "restarting"],
   ["Stalled", "stalled"],
   ["Suspended", "suspended"],
 ];
+/** Milliseconds by which times of two processes may differ that belong to the same change. */
+const SLACK = 5000;
 
-/** From its creation to its end, or to now, in order and without gaps; what pods are gone said of restarts is not known. */
+/** From its creation to its end, or to now, in order and without gaps. Of several restarts or suspensions the last is known. */
 export function phases(job: Known, pods: readonly Pod[], now: number): Phase[] {
   const created = time(job.created);
   if (created === null) return [];
@@ -45,38 +48,90 @@ interface Mark {
 }
 
 function* marksOf(job: Known, pods: readonly Pod[]): Generator<Mark> {
-  const started = time(job.started);
-  const data = pods.filter(({ node }) => node.includes("initializer"));
-  const training = pods.filter((pod) => !data.includes(pod));
-  const begun = earliest(training.map((pod) => time(pod.started)));
-  if (started !== null && (begun !== null || job.state !== "Pending")) {
-    const isKnown = begun !== null || training.length > 0;
-    yield { at: started, name: isKnown ? "starting" : "running" };
+  const [created, started, resumed] = [time(job.created)!, time(job.started), changed(job, "Suspended", "False")];
+  const isResumed = started !== null && resumed !== null && resumed > started + SLACK;
+  if (resumed !== null && !isResumed) {
+    yield { at: created, name: "suspended" };
+    yield { at: resumed, name: "queued" };
   }
-  const prepared = earliest(data.map((pod) => time(pod.started)));
-  if (prepared !== null) yield { at: prepared, name: "data" };
-  if (begun !== null) yield { at: begun, name: "running" };
-  yield* restarts(training);
-  for (const { type, status, lastTransitionTime } of job.conditions) {
-    const name = CONDITIONS.find(([known]) => known === type)?.[1];
-    const at = time(lastTransitionTime);
-    if (name && status === "True" && at !== null) yield { at, name };
+  if (isResumed) {
+    yield { at: started, name: "earlier" };
+    yield* run(job, resumed, pods.filter((pod) => (time(pod.created) ?? resumed) >= resumed - SLACK));
+  } else if (started !== null) yield* run(job, started, pods);
+  for (const [type, name] of CONDITIONS) {
+    const at = changed(job, type, "True");
+    if (at !== null) yield { at, name };
   }
 }
 
-/** The last restart: pods that took the place of others, which are listed behind them. */
-function* restarts(pods: readonly Pod[]): Generator<Mark> {
+/** When a condition has become what it is now, if that is this status. */
+function changed(job: Known, type: string, status: string): number | null {
+  const condition = job.conditions.find((each) => each.type === type);
+  return condition?.status === status ? time(condition.lastTransitionTime) : null;
+}
+
+/** What was since it was allowed to run, the last time. */
+function* run(job: Known, allowed: number, pods: readonly Pod[]): Generator<Mark> {
+  const data = pods.filter(({ node }) => node.includes("initializer"));
+  const training = pods.filter((pod) => !data.includes(pod));
+  const restart = restartOf(job, allowed, training);
+  const begun = restart?.isOfAll ? allowed : earliest(training.map((pod) => time(pod.started)));
+  const isKnown = begun !== null || pods.length > 0 || job.state === "Created";
+  yield { at: allowed, name: begun === null && job.state === "Pending" ? "queued" : isKnown ? "starting" : "running" };
+  // Pods may have started before the status said that they may.
+  const later = (at: number) => Math.max(at, allowed);
+  const prepared = restart?.isOfAll ? null : earliest(data.map((pod) => time(pod.started)));
+  if (prepared !== null) yield { at: later(prepared), name: "data" };
+  if (begun !== null) yield { at: later(begun), name: "running" };
+  if (restart) {
+    yield { at: later(restart.from), name: "restarting" };
+    if (restart.to !== null) yield { at: later(restart.to), name: "running" };
+  }
+}
+
+interface Restart {
+  from: number;
+  /** When what was made anew began to run; null before. */
+  to: number | null;
+  /** Whether nothing is left of the run before, so that nobody knows when that began. */
+  isOfAll: boolean;
+}
+
+/** The last restart: in its pod, by pods beside those that they replace, or by pods that are younger than a run that was. */
+function restartOf(job: Known, allowed: number, pods: readonly Pod[]): Restart | null {
+  const inPlace = latest(pods.map((pod) => time(pod.stopped)));
+  if (inPlace !== null) {
+    const pod = pods.find(({ stopped }) => time(stopped) === inPlace)!;
+    return { from: inPlace, to: time(pod.restarted), isOfAll: false };
+  }
   const present = new Map<string, Pod>();
   const replaced = new Set<string>();
   for (const pod of pods) {
     if (present.has(pod.node)) replaced.add(pod.node);
     else present.set(pod.node, pod);
   }
-  const fresh = [...present.values()].filter(({ node }) => replaced.has(node));
-  const at = earliest(fresh.map((pod) => time(pod.created)));
-  const again = earliest(fresh.map((pod) => time(pod.started)));
-  if (at !== null) yield { at, name: "restarting" };
-  if (again !== null) yield { at: again, name: "running" };
+  const beside = [...present.values()].filter(({ node }) => replaced.has(node));
+  if (beside.length > 0) return madeAnew(beside, false);
+  const since = changed(job, "Restarting", "True");
+  const until = since === null ? changed(job, "Restarting", "False") : null;
+  const of = pods.filter((pod) => (time(pod.created) ?? allowed) <= (until ?? Infinity));
+  const first = earliest(of.map((pod) => time(pod.created)));
+  const isOfAll = first !== null && first > (since === null ? allowed + SLACK : since - SLACK);
+  if (since !== null) return isOfAll ? { from: since, to: null, isOfAll } : null;
+  if (until === null || until <= allowed) return null;
+  if (isOfAll) return madeAnew(of, true);
+  const begun = earliest(of.map((pod) => time(pod.started)));
+  const younger = of.filter((pod) => begun !== null && time(pod.created)! > begun);
+  return younger.length > 0 ? madeAnew(younger, false) : null;
+}
+
+function madeAnew(pods: readonly Pod[], isOfAll: boolean): Restart | null {
+  const from = earliest(pods.map((pod) => time(pod.created)));
+  return from === null ? null : { from, to: earliest(pods.map((pod) => time(pod.started))), isOfAll };
+}
+
+function latest(times: readonly (number | null)[]): number | null {
+  return times.reduce((a, b) => (a === null || (b !== null && b > a) ? b : a), null);
 }
 
 function earliest(times: readonly (number | null)[]): number | null {

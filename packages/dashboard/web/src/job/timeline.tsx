@@ -67,6 +67,7 @@ const TITLES: Record<PhaseName, string> = {
   restarting: "Restarting",
   stalled: "Stalled",
   suspended: "Suspended",
+  earlier: "Ran, then suspended",
 };
 
 function PhaseBar({ of, hasEnded }: { of: readonly Phase[]; hasEnded: boolean }) {
