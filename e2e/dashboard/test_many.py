@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNT
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.explain.suspension import WORKLOADS
 from trainer.kube.client import ObjectRequest
+from trainer.kube.errors import ForbiddenError
 from trainer.v1alpha1.discovery import V2ALPHA1
 from trainer_dashboard.authenticator import LoopbackAuthenticator
 from trainer_dashboard.claimed_devices import RESOURCE_CLAIMS, RESOURCE_SLICES
@@ -23,7 +24,7 @@ from trainer_dashboard.server import Dashboard, DashboardOptions
 from trainer_kube_testing import FakeClient
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import BrowserContext, Page
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="make e2e-dashboard installs Playwright")
 expect = sync_api.expect
@@ -44,12 +45,20 @@ def train_job(number: int, **status: Any) -> dict[str, Any]:
 
 
 class Cluster(FakeClient):
-    """A cluster whose user may do everything."""
+    """A cluster whose user may do everything but what is `denied`."""
+
+    denied: Collection[str] = ()
+    """Verbs."""
+    refuses_deletion = False
+    """Whether the API server refuses deletions that it has said to be allowed."""
 
     async def send(self, request: ObjectRequest) -> dict[str, Any] | None:
         """See `Client.send`."""
         if request.resource.kind == "SelfSubjectAccessReview":
-            return {"status": {"allowed": True}}
+            assert isinstance(request.body, dict)
+            return {"status": {"allowed": request.body["spec"]["resourceAttributes"]["verb"] not in self.denied}}
+        if self.refuses_deletion and request.verb == "delete":
+            raise ForbiddenError(403, "a policy keeps them")
         return await super().send(request)
 
 
@@ -103,7 +112,7 @@ def failed(number: int) -> dict[str, Any]:
 
 @on_each_screen
 def test_selection(page: Page, scheme: str, width: int) -> None:
-    """What is selected is deleted after a question that names it, and each answer is said."""
+    """What is selected is deleted after a question that names it, and what was done is said once."""
     show_on(page, scheme, width)
     jobs = [train_job(0), failed(1), train_job(2, state="Complete"), train_job(3, state="Pending")]
     with serving(Cluster(*jobs, resources=[TRAIN_JOBS, *RUNTIMES])) as (url, _):
@@ -122,11 +131,83 @@ def test_selection(page: Page, scheme: str, width: int) -> None:
         question = page.get_by_role("dialog", name="Delete 2 TrainJobs?")
         expect(question.get_by_role("listitem")).to_have_text(["job-2 vision", "job-1 vision"])
         question.get_by_role("button", name="Delete", exact=True).click()
-        notifications = page.get_by_label("Notifications")
-        expect(notifications).to_contain_text("Deleted job-1")
-        expect(notifications).to_contain_text("Deleted job-2")
+        expect(page.get_by_label("Notifications").locator(".toast")).to_have_text("Deleted job-2 and job-1")
         expect(page.get_by_role("status")).to_have_text("2 of 2 TrainJobs")
+        expect(page.get_by_role("heading", name="TrainJobs")).to_be_focused()
         assert_accessible(page)
+
+
+@on_each_screen
+def test_no_rights(page: Page, scheme: str, width: int) -> None:
+    """What a user may not do to what is selected is switched off, with the reason."""
+    show_on(page, scheme, width)
+    cluster = Cluster(train_job(0), train_job(1), resources=[TRAIN_JOBS, *RUNTIMES])
+    cluster.denied = {"delete"}
+    with serving(cluster) as (url, _):
+        page.goto(url("/"))
+        page.get_by_label("Select all").check()
+        expect(page.get_by_text("You may not delete TrainJobs in the namespace vision.")).to_be_visible()
+        expect(page.get_by_role("button", name="Delete ...")).to_be_disabled()
+        expect(page.get_by_role("button", name="Suspend ...")).to_be_enabled()
+        assert_accessible(page)
+
+
+def test_refusals(context: BrowserContext) -> None:
+    """Of many refusals there is one notification, with their number."""
+    page = context.new_page()  # whose console may have the refusals
+    cluster = Cluster(*(train_job(number) for number in range(30)), resources=[TRAIN_JOBS, *RUNTIMES])
+    cluster.refuses_deletion = True
+    with serving(cluster) as (url, _):
+        page.goto(url("/"))
+        page.get_by_label("Select all").check()
+        page.get_by_role("button", name="Delete ...").click()
+        page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+        toast = page.get_by_label("Notifications").locator(".toast")
+        expect(toast).to_contain_text("Deleted 0 of 30 TrainJobs. 30 refused: job-29: a policy keeps them")
+        expect(toast).to_have_count(1)
+
+
+def test_focus(page: Page) -> None:
+    """What opens over the page is closed by Escape, menus also by a click elsewhere; the focus is where it was."""
+    with serving(Cluster(train_job(0), train_job(1), resources=[TRAIN_JOBS, *RUNTIMES])) as (url, _):
+        page.goto(url("/"))
+        page.get_by_label("Select job-1").check()
+        page.keyboard.press("Control+k")
+        expect(page.get_by_role("combobox", name="Search TrainJobs, pages and actions")).to_be_focused()
+        page.keyboard.press("Escape")
+        expect(page.get_by_label("Select job-1")).to_be_focused()
+        page.keyboard.press("Control+k")
+        page.keyboard.press("Control+k")
+        expect(page.get_by_label("Select job-1")).to_be_focused()
+        question = page.get_by_role("dialog", name="Delete 1 TrainJob?")
+        for key in ("Escape", "Enter"):  # cancelled, first by the key, then by its button, which has the focus
+            page.get_by_role("button", name="Delete ...").press("Enter")
+            expect(question).to_be_visible()
+            page.keyboard.press(key)
+            expect(question).to_have_count(0)
+            expect(page.get_by_role("button", name="Delete ...")).to_be_focused()
+        views, name = page.get_by_text("Saved views"), page.get_by_label("Name of the view")
+        views.click()
+        name.focus()
+        page.keyboard.press("Escape")
+        expect(name).to_be_hidden()
+        expect(page.locator(".views-menu summary")).to_be_focused()
+        views.click()
+        expect(name).to_be_visible()
+        page.get_by_role("status").click()
+        expect(name).to_be_hidden()
+
+
+def test_one_state(page: Page) -> None:
+    """An address may name a single state, which a chip shows and takes away."""
+    jobs = [train_job(0), train_job(1, state="Suspended"), train_job(2, state="Pending")]
+    with serving(Cluster(*jobs, resources=[TRAIN_JOBS, *RUNTIMES])) as (url, _):
+        page.goto(url("/?state=Suspended"))
+        expect(page.get_by_role("status")).to_have_text("1 of 3 TrainJobs")
+        page.get_by_role("button", name="Suspended 1").click()
+        expect(page.get_by_role("status")).to_have_text("3 of 3 TrainJobs")
+        page.get_by_role("button", name="Waiting 2").click()
+        expect(page.get_by_role("status")).to_have_text("2 of 3 TrainJobs")
 
 
 @on_each_screen

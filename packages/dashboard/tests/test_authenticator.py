@@ -15,6 +15,7 @@ API = [
     pytest.param("GET", "/api/trainjobs/default/demo", id="page"),
     pytest.param("GET", "/api/trainjobs/default/demo/yaml", id="yaml"),
     pytest.param("GET", "/api/trainjobs/default/demo/rights", id="rights"),
+    pytest.param("GET", "/api/rights/default", id="rights-of-a-namespace"),
     pytest.param("GET", "/api/logs/default?source=p/c", id="logs"),
     pytest.param("POST", "/api/trainjobs/default/demo/suspend", id="suspend"),
     pytest.param("DELETE", "/api/trainjobs/default/demo", id="delete"),

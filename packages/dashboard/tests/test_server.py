@@ -325,12 +325,14 @@ async def test_wrong_number_of_nodes(client: UserClient, nodes: Any) -> None:
 
 
 async def test_rights(client: UserClient) -> None:
-    """The page is offered what the user may do to this very TrainJob."""
+    """The page is offered what the user may do to this very TrainJob, and the list what they may do in a namespace."""
     client.denied = {"delete trainjobs"}
     async with visiting(client) as visitor:
         rights = await visitor.json("/api/trainjobs/default/demo/rights")
-    assert rights == (200, {"suspend": True, "delete": False, "create": True})
+        of_all = await visitor.json("/api/rights/default")
+    assert rights == of_all == (200, {"suspend": True, "delete": False, "create": True})
     assert {review.get("name") for review in client.reviews[1:3]} == {"demo"}
+    assert {(review["namespace"], review.get("name")) for review in client.reviews[-3:]} == {("default", None)}
 
 
 @pytest.mark.parametrize("path", ["/api/trainjobs/default/demo/other", "/api/trainjobs/UPPER/demo", "/api/logs/a%2fb"])

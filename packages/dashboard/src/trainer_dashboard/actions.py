@@ -38,7 +38,7 @@ class Actions:
         self._client = client
 
     async def rights(self, key: ObjectKey) -> Object:
-        """Which of them the user may do, so that the page offers no others.
+        """Which of them the user may do, so that the page offers no others; without a name to all in the namespace.
 
         Raises:
             KubeError: the API server does not say.

@@ -119,6 +119,8 @@ class UserRequests:
         match asked.method, asked.parts:
             case _, ["trainjobs", where, name, *rest] if NAME.fullmatch(where) and NAME.fullmatch(name):
                 return await self._about_job(asked, rest, ObjectKey(where, name))
+            case "GET", ["rights", where] if NAME.fullmatch(where):
+                return data(await Actions(asked.client).rights(ObjectKey(where, "")))
             case "POST", ["trainjobs"]:
                 return await self._create(asked)
             case "POST", ["trials"]:

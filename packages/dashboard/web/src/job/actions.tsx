@@ -1,16 +1,18 @@
 // Suspend, resume, scale, clone and delete, as far as the user's rights go.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { ApiError, request, trainJobPath } from "../api";
 import { ENDED, type Job, type Rights } from "../model";
 import { Problem } from "../parts";
 import { clonePath, go, href, jobPath, onLink } from "../route";
+import { Dialog, useKeptFocus } from "../shell/dialog";
 
 export function Actions({ job }: { job: Job }) {
   const [rights, setRights] = useState<Rights | null>(null);
   const [problem, setProblem] = useState("");
   const [isBusy, setBusy] = useState(false);
-  const dialog = useRef<HTMLDialogElement>(null);
+  const [isAsked, setAsked] = useState(false);
+  const root = useKeptFocus<HTMLDivElement>();
   const path = trainJobPath(job);
   useEffect(() => {
     setRights(null);
@@ -40,7 +42,7 @@ export function Actions({ job }: { job: Job }) {
     setBusy(false);
   }
   return (
-    <div class="actions">
+    <div class="actions" ref={root}>
       {rights?.suspend &&
         suspensions(job).map((verb) => (
           <button key={verb} type="button" disabled={isBusy} onClick={() => void change("POST", `${path}/${verb}`)}>
@@ -61,30 +63,32 @@ export function Actions({ job }: { job: Job }) {
         </a>
       )}
       {rights?.delete && !job.isDeleted && (
-        <button type="button" class="danger" disabled={isBusy} onClick={() => dialog.current?.showModal()}>
+        <button type="button" class="danger" aria-disabled={isBusy} onClick={() => !isBusy && setAsked(true)}>
           Delete ...
         </button>
       )}
       {problem && <Problem>{problem}</Problem>}
-      <dialog ref={dialog} aria-labelledby="delete-title">
-        <h2 id="delete-title">Delete {job.name}?</h2>
-        <p>Its pods are deleted with it, and with them their logs and metrics.</p>
-        <div class="actions">
-          <button type="button" onClick={() => dialog.current?.close()}>
-            Keep it
-          </button>
-          <button
-            type="button"
-            class="danger"
-            onClick={() => {
-              dialog.current?.close();
-              void change("DELETE", path);
-            }}
-          >
-            Delete
-          </button>
-        </div>
-      </dialog>
+      {isAsked && (
+        <Dialog labelledBy="delete-title" onClose={() => setAsked(false)}>
+          <h2 id="delete-title">Delete {job.name}?</h2>
+          <p>Its pods are deleted with it, and with them their logs and metrics.</p>
+          <div class="actions">
+            <button type="button" onClick={() => setAsked(false)}>
+              Keep it
+            </button>
+            <button
+              type="button"
+              class="danger"
+              onClick={() => {
+                setAsked(false);
+                void change("DELETE", path);
+              }}
+            >
+              Delete
+            </button>
+          </div>
+        </Dialog>
+      )}
     </div>
   );
 }
@@ -110,38 +114,35 @@ export function canScale(job: Pick<Job, "state" | "isDeleted" | "isSuspended" | 
 const MOST = 2 ** 31 - 1;
 
 function Scale({ job, isBusy, onScale }: { job: Job; isBusy: boolean; onScale(nodes: number): void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const input = useRef<HTMLInputElement>(null);
+  const [isOpen, setOpen] = useState(false);
   const { least, most } = job.bounds ?? { least: 1, most: MOST };
-  const open = () => {
-    input.current!.value = String(job.nodes ?? least);
-    dialog.current?.showModal();
-  };
   return (
     <>
-      <button type="button" disabled={isBusy} onClick={open}>
+      <button type="button" aria-disabled={isBusy} onClick={() => !isBusy && setOpen(true)}>
         Scale ...
       </button>
-      <dialog ref={dialog} aria-labelledby="scale-title">
-        <h2 id="scale-title">Nodes of {job.name}</h2>
-        <form
-          class="actions"
-          onSubmit={(event) => {
-            event.preventDefault();
-            dialog.current?.close();
-            onScale(input.current!.valueAsNumber);
-          }}
-        >
-          <label>
-            <span>{job.bounds ? `From ${least} to ${most}` : "At least 1"}</span>{" "}
-            <input ref={input} type="number" min={least} max={most} step={1} required />
-          </label>
-          <button type="submit">Scale</button>
-          <button type="button" onClick={() => dialog.current?.close()}>
-            Cancel
-          </button>
-        </form>
-      </dialog>
+      {isOpen && (
+        <Dialog labelledBy="scale-title" onClose={() => setOpen(false)}>
+          <h2 id="scale-title">Nodes of {job.name}</h2>
+          <form
+            class="actions"
+            onSubmit={(event) => {
+              event.preventDefault();
+              onScale((event.currentTarget.elements.namedItem("nodes") as HTMLInputElement).valueAsNumber);
+              setOpen(false);
+            }}
+          >
+            <label>
+              <span>{job.bounds ? `From ${least} to ${most}` : "At least 1"}</span>{" "}
+              <input name="nodes" type="number" min={least} max={most} step={1} required defaultValue={String(job.nodes ?? least)} />
+            </label>
+            <button type="submit">Scale</button>
+            <button type="button" onClick={() => setOpen(false)}>
+              Cancel
+            </button>
+          </form>
+        </Dialog>
+      )}
     </>
   );
 }

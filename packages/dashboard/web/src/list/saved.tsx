@@ -2,6 +2,7 @@
 
 import { useRef, useState } from "preact/hooks";
 import { href, onLink } from "../route";
+import { useMenu } from "../shell/dialog";
 import { Icon } from "../shell/icons";
 import { toast } from "../shell/toasts";
 import { removeView, saveView, savedViews } from "./views";
@@ -9,11 +10,11 @@ import { removeView, saveView, savedViews } from "./views";
 /** Views to open, to save the present one at `path`, and to remove. */
 export function SavedViews({ path }: { path: string }) {
   const [views, setViews] = useState(savedViews);
-  const menu = useRef<HTMLDetailsElement>(null);
+  const { menu, close } = useMenu();
   const name = useRef<HTMLInputElement>(null);
   const present = views.find((view) => view.path === path);
   return (
-    <details class="menu views-menu" ref={menu} onKeyDown={(event) => event.key === "Escape" && menu.current && (menu.current.open = false)}>
+    <details class="menu views-menu" ref={menu}>
       <summary class="button">
         <span>{present ? present.name : "Saved views"}</span>
         <Icon of="down" />
@@ -28,12 +29,20 @@ export function SavedViews({ path }: { path: string }) {
                 aria-current={view === present ? "true" : undefined}
                 onClick={(event) => {
                   onLink(event);
-                  menu.current!.open = false;
+                  close();
                 }}
               >
                 {view.name}
               </a>
-              <button type="button" class="icon" aria-label={`Remove the view ${view.name}`} onClick={() => setViews(removeView(view.name))}>
+              <button
+                type="button"
+                class="icon"
+                aria-label={`Remove the view ${view.name}`}
+                onClick={() => {
+                  setViews(removeView(view.name));
+                  name.current!.focus();
+                }}
+              >
                 <Icon of="close" />
               </button>
             </li>

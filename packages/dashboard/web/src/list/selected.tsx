@@ -1,18 +1,18 @@
 // What can be done to the TrainJobs that are selected: asked about by name, and answered for each.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { COMPARED } from "../compare/store";
 import type { Listed } from "../model";
 import { comparePath, href, onLink } from "../route";
+import { Dialog, useKeptFocus } from "../shell/dialog";
 import { toast } from "../shell/toasts";
-import { type Action, affected, doAll } from "./bulk";
+import { ACTIONS, type Action, type KnownRights, affected, doAll, isUnknown, outcome, permitted, refusals } from "./bulk";
 import { id } from "./filters";
+import { useRights } from "./rights";
 
 const NAMED = 12;
-/** Most results that are said one by one. */
-const EACH = 4;
-const DONE: Record<Action, string> = { suspend: "Suspended", resume: "Resumed", delete: "Deleted" };
 const ASKED: Record<Action, string> = { suspend: "Suspend", resume: "Resume", delete: "Delete" };
+const REFUSALS = "bulk-refusals";
 
 /** What is asked about, with the TrainJobs of that moment: the list goes on to change. */
 interface Asked {
@@ -26,18 +26,26 @@ interface SelectedProperties {
 }
 
 export function Selected({ rows, onClear }: SelectedProperties) {
+  const { rights, forget } = useRights([...new Set(rows.map(({ namespace }) => namespace))]);
+  return rows.length > 0 ? <Bar rows={rows} rights={rights} onClear={onClear} onRefusal={forget} /> : null;
+}
+
+function Bar({ rows, rights, onClear, onRefusal }: SelectedProperties & { rights: KnownRights; onRefusal(): void }) {
   const [asked, setAsked] = useState<Asked | null>(null);
   const [isBusy, setBusy] = useState(false);
-  if (rows.length === 0) return null;
+  const root = useKeptFocus<HTMLDivElement>();
+  const refused = refusals(rows, rights);
   async function run({ action, rows }: Asked): Promise<void> {
     setAsked(null);
     setBusy(true);
-    await act(action, affected(action, rows));
+    const { text, tone } = outcome(action, await doAll(action, permitted(action, rows, rights)));
+    toast(text, tone);
+    if (tone === "bad") onRefusal();
     setBusy(false);
     onClear();
   }
   return (
-    <div class="selected-bar" role="group" aria-label="Selected TrainJobs">
+    <div class="selected-bar" role="group" aria-label="Selected TrainJobs" ref={root}>
       <strong>{rows.length} selected</strong>
       {rows.length > 1 && rows.length <= COMPARED ? (
         <a class="button" href={href(comparePath(rows))} onClick={onLink}>
@@ -48,49 +56,46 @@ export function Selected({ rows, onClear }: SelectedProperties) {
           Compare
         </button>
       )}
-      {(["suspend", "resume", "delete"] as const).map((action) => (
-        <button
-          key={action}
-          type="button"
-          class={action === "delete" ? "danger" : ""}
-          disabled={isBusy || affected(action, rows).length === 0}
-          onClick={() => setAsked({ action, rows })}
-        >
-          {ASKED[action]} ...
-        </button>
-      ))}
+      {ACTIONS.map((action) => {
+        const isOff = isBusy || isUnknown(action, rows, rights) || permitted(action, rows, rights).length === 0;
+        return (
+          <button
+            key={action}
+            type="button"
+            class={action === "delete" ? "danger" : ""}
+            aria-disabled={isOff}
+            aria-describedby={refused.length > 0 ? REFUSALS : undefined}
+            onClick={() => !isOff && setAsked({ action, rows })}
+          >
+            {ASKED[action]} ...
+          </button>
+        );
+      })}
       <button type="button" class="plain" onClick={onClear}>
         Clear selection
       </button>
-      {asked && <Confirm {...asked} onConfirm={() => void run(asked)} onClose={() => setAsked(null)} />}
+      {refused.length > 0 && (
+        <p class="quiet" id={REFUSALS}>
+          {refused.join(" ")}
+        </p>
+      )}
+      {asked && <Confirm {...asked} rights={rights} onConfirm={() => void run(asked)} onClose={() => setAsked(null)} />}
     </div>
   );
 }
 
-/** Do it, and say what came of it: of few of each, of many of those that were refused. */
-async function act(action: Action, rows: readonly Listed[]): Promise<void> {
-  let done = 0;
-  await doAll(action, rows, ({ row, problem }) => {
-    if (problem) toast(`${row.name}: ${problem}`, "bad");
-    else if (++done && rows.length <= EACH) toast(`${DONE[action]} ${row.name}`);
-  });
-  if (rows.length > EACH) toast(`${DONE[action]} ${done} of ${rows.length} TrainJobs`, done === rows.length ? "good" : "bad");
-}
-
 interface ConfirmProperties extends Asked {
+  rights: KnownRights;
   onConfirm(): void;
   onClose(): void;
 }
 
-function Confirm({ action, rows, onConfirm, onClose }: ConfirmProperties) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    dialog.current?.showModal();
-  }, []);
-  const changed = affected(action, rows);
-  const others = rows.length - changed.length;
+function Confirm({ action, rows, rights, onConfirm, onClose }: ConfirmProperties) {
+  const changed = permitted(action, rows, rights);
+  const forbidden = affected(action, rows).length - changed.length;
+  const others = rows.length - changed.length - forbidden;
   return (
-    <dialog ref={dialog} aria-labelledby="bulk-title" onClose={onClose}>
+    <Dialog labelledBy="bulk-title" onClose={onClose}>
       <h2 id="bulk-title">
         {ASKED[action]} {changed.length} {changed.length === 1 ? "TrainJob" : "TrainJobs"}?
       </h2>
@@ -104,15 +109,16 @@ function Confirm({ action, rows, onConfirm, onClose }: ConfirmProperties) {
       </ul>
       {action === "delete" && <p>Their pods are deleted with them, and with the pods their logs and metrics.</p>}
       {action === "suspend" && <p>Their pods are deleted until they are resumed.</p>}
+      {forbidden > 0 && <p class="quiet">{forbidden} of the selected stay as they are: you may not {action} them.</p>}
       {others > 0 && <p class="quiet">{others} of the selected stay as they are: there is nothing to {action}.</p>}
       <div class="actions">
-        <button type="button" onClick={() => dialog.current?.close()}>
+        <button type="button" onClick={onClose}>
           Cancel
         </button>
         <button type="button" class={action === "delete" ? "danger" : "primary"} onClick={onConfirm}>
           {ASKED[action]}
         </button>
       </div>
-    </dialog>
+    </Dialog>
   );
 }

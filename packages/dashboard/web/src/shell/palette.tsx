@@ -1,10 +1,11 @@
 // The command palette: a search of TrainJobs, pages and actions that the keyboard alone can use.
 
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { useListing } from "../list/store";
 import { type Route, comparePath, clonePath, go, jobPath } from "../route";
 import { THEMES, setTheme } from "../theme";
 import { copy } from "./copy";
+import { Dialog } from "./dialog";
 import { type Entry, matching, trainJobs } from "./entries";
 import { VIEWS } from "./header";
 import { Icon } from "./icons";
@@ -19,15 +20,10 @@ export function Palette({ route, hasHistory, onClose }: PaletteProperties) {
   const { rows } = useListing();
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
-  const dialog = useRef<HTMLDialogElement>(null);
   const fixed = useMemo(() => [...pages(hasHistory), ...actions(route)], [hasHistory, route]);
   const jobs = useMemo(() => trainJobs(rows.values(), (row) => open(jobPath(row.namespace, row.name))), [rows]);
   const found = useMemo(() => matching([...fixed, ...jobs], text), [fixed, jobs, text]);
   const chosen = Math.min(at, found.length - 1);
-  // Before the next key, which is for the search.
-  useLayoutEffect(() => {
-    dialog.current?.showModal();
-  }, []);
   useEffect(() => {
     document.getElementById(`entry-${chosen}`)?.scrollIntoView({ block: "nearest" });
   }, [chosen]);
@@ -44,13 +40,7 @@ export function Palette({ route, hasHistory, onClose }: PaletteProperties) {
     event.preventDefault();
   };
   return (
-    <dialog
-      ref={dialog}
-      class="palette"
-      aria-label="Search and commands"
-      onClose={onClose}
-      onClick={(event) => event.target === event.currentTarget && event.currentTarget.close()}
-    >
+    <Dialog class="palette" label="Search and commands" isLight onClose={onClose}>
       <div class="ask">
         <Icon of="search" />
         <input
@@ -74,7 +64,7 @@ export function Palette({ route, hasHistory, onClose }: PaletteProperties) {
       <p class="unseen" aria-live="polite">
         {found.length === 0 ? "Nothing matches" : `${found.length} found`}
       </p>
-    </dialog>
+    </Dialog>
   );
 }
 
