@@ -40,6 +40,10 @@ TRAIN_JOB_CONTROLLER = "kubeflow.org/trainjob-controller"
 """The value of `spec.managedBy` that names this controller."""
 CODE_VOLUME = "trainer-source"
 """The volume of pods by which `trainer run` mounts the ConfigMap with the code."""
+GIT_REVISION = "trainer.kubeflow.org/git-revision"
+"""Annotation of a TrainJob: the commit of its code, with `-dirty` behind it where the code differs."""
+DIRTY = "-dirty"
+"""As in `git describe --dirty`."""
 
 
 def is_managed_here(train_job: Mapping[str, Any]) -> bool:

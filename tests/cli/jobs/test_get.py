@@ -595,3 +595,22 @@ async def test_conditions_that_are_news(
     said = {"type": kind, "status": status, "reason": "Because", "message": message}
     lines = await shown(client, clock, train_job("demo", state="Running", conditions=[said]))
     assert [each for each in lines if "Conditions" in each] == [line] * bool(line)
+
+
+@pytest.mark.parametrize(
+    ("revision", "shown"),
+    [
+        pytest.param("0123456789abcdef", "commit 0123456789abcdef", id="commit"),
+        pytest.param("0123456789abcdef-dirty", "commit 0123456789abcdef, with local changes", id="dirty"),
+    ],
+)
+async def test_code(client: FakeClient, clock: ManualClock, revision: str, shown: str) -> None:
+    """The revision of the code is among the details of a job."""
+    job = train_job("demo", state="Complete")
+    job["metadata"]["annotations"] = {"trainer.kubeflow.org/git-revision": revision}
+    client.add(job)
+    console = screen(terminal=True)
+
+    await Report(GetFormat.TABLE, console, clock, name="demo", namespace="default").show(client)
+
+    assert f"Code          {shown}" in text_of(console).splitlines()

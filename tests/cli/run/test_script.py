@@ -9,7 +9,8 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from tests.cli.conftest import ConnectedClient
-from trainer.api.trainjob import TRAIN_JOBS
+from tests.cli.run.test_code_source import git
+from trainer.api.trainjob import GIT_REVISION, TRAIN_JOBS
 from trainer.cli.app import app
 from trainer.cli.manifests import runtimes
 from trainer.kube.errors import InvalidError
@@ -58,6 +59,18 @@ def test_submit(served: FakeClient) -> None:
     assert job["spec"]["trainer"]["command"][-4:] == ["torchrun", "train.py", "--epochs", "3"]
     (override,) = job["spec"]["podSpecOverrides"]
     assert override["volumes"][0]["configMap"]["name"] == code["metadata"]["name"]
+
+
+def test_revision(served: FakeClient, tmp_path: Path) -> None:
+    """Code of a git repository says its commit, and whether what is sent differs from it."""
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", "train.py")
+    git(tmp_path, "commit", "--quiet", "-m", "x")
+
+    assert run("train.py --name demo --no-follow").exit_code == 0
+
+    revision = only(served, TRAIN_JOBS)["metadata"]["annotations"][GIT_REVISION]
+    assert revision == f"{git(tmp_path, 'rev-parse', 'HEAD')}-dirty"  # model.py is not in the commit
 
 
 def test_mpi(served: FakeClient) -> None:

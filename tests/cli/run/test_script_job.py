@@ -45,13 +45,14 @@ def job_of(
     script: str = "train.py",
     imports: Imports | None = None,
     git: GitCode | None = None,
+    revision: str = "",
     resources: Object | None = None,
     **changed: Any,
 ) -> Object:
     """The TrainJob of a script, as a cluster that serves the version takes it."""
     given: dict[str, Any] = {"arguments": ("--epochs", "3"), "nodes": 2}
     options = ScriptOptions(**(given | changed))
-    code = Code(PACKAGE, script, imports, git=git)
+    code = Code(PACKAGE, script, imports, git=git, revision=revision)
     environment: list[Object] = [{"name": "A", "value": "1"}]
     chosen = runtime_named(runtime, version)
     job = train_job(options, code, chosen, NAME, "team", resources=resources or {}, environment=environment)
@@ -172,6 +173,14 @@ def test_stall_after(version: Version) -> None:
     """The time without progress is that of the annotation, in seconds."""
     annotations = job_of("torch-distributed", version, stall_after="1m30s")["metadata"]["annotations"]
     assert annotations["trainer.kubeflow.org/trainer-status-stall-seconds"] == "90"
+
+
+@pytest.mark.parametrize("version", ["v2alpha1", "v1alpha1"])
+def test_revision(version: Version) -> None:
+    """The commit of the code is an annotation; code of no commit has none."""
+    annotations = job_of("torch-distributed", version, revision="abc-dirty")["metadata"]["annotations"]
+    assert annotations == {"trainer.kubeflow.org/git-revision": "abc-dirty"}
+    assert "annotations" not in job_of("torch-distributed", version)["metadata"]
 
 
 def test_script_that_looks_like_an_option() -> None:

@@ -10,13 +10,14 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
+from trainer.api.trainjob import DIRTY, GIT_REVISION
 from trainer.cli.console import duration, escaped, printable, terminal_width
 from trainer.cli.jobs.progress import short_value
 from trainer.cli.jobs.state import STATE_STYLES, JobState
 from trainer.framework.building.trainer_step import TRAINER_JOBS
 from trainer.framework.status.status import JOBS_CREATED
 from trainer.kube.clock import parse_timestamp
-from trainer.kube.objects import Object
+from trainer.kube.objects import Object, annotations_of
 from trainer.progress.interest import MetricValue, by_interest
 from trainer.view.row import TrainJobRow
 
@@ -29,7 +30,7 @@ _COUNTS = ("active", "ready", "succeeded", "failed", "suspended")
 
 
 def details(job: Object, now: datetime, console: Console | None = None) -> list[Text]:
-    """Conditions, complete progress, all metrics, and the states of its Jobs.
+    """Conditions, complete progress, all metrics, the revision of the code, and the states of its Jobs.
 
     Args:
         job: the TrainJob.
@@ -44,6 +45,7 @@ def details(job: Object, now: datetime, console: Console | None = None) -> list[
         ("Steps", list(_steps(state, now))),
         ("Train metrics", _metrics([metric for metric in state.progress.metrics if not metric.is_eval])),
         ("Eval metrics", _metrics([metric for metric in state.progress.metrics if metric.is_eval])),
+        ("Code", list(_code(job))),
         ("Jobs", [Text(_counts(counts, row.nodes)) for counts in status.get("jobsStatus") or []]),
     ]
     return [
@@ -116,6 +118,13 @@ def _steps(state: JobState, now: datetime) -> Iterator[Text]:
             f"updated {_ago(now, progress.updated)}" if progress.updated is not None and step.is_running else "",
         ]
         yield Text(f"{step.name}: {', '.join(part for part in parts if part)}")
+
+
+def _code(job: Object) -> Iterator[Text]:
+    revision = annotations_of(job).get(GIT_REVISION, "")
+    commit = revision.removesuffix(DIRTY)
+    if commit:
+        yield Text(f"commit {printable(commit)}{', with local changes' if commit != revision else ''}")
 
 
 def _ago(now: datetime, moment: datetime) -> str:

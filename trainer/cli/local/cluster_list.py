@@ -9,7 +9,8 @@ from typing import Final
 import anyio
 from anyio.to_thread import run_sync
 
-from trainer.cli.console import columns, say
+from trainer.cli.columns import columns
+from trainer.cli.console import say
 from trainer.cli.errors import ExitCode
 from trainer.cli.local.dev_cluster import connection_to, current_state, running_trainings
 from trainer.cli.processes.background import BackgroundProcess

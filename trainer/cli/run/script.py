@@ -31,6 +31,7 @@ from trainer.cli.run.requirements import (
     check_packages,
     unread_requirements,
 )
+from trainer.cli.run.revision import revision_of
 from trainer.cli.run.script_job import Code, as_served, job_name, train_job
 from trainer.cli.run.unreachable_packages import warn_of_packages
 from trainer.cli.run.variables import check_text, environment
@@ -122,7 +123,8 @@ def _code(options: ScriptOptions) -> Code:
         raise BadInputError(f"{script} is ignored in {folder} (.trainerignore, .gitignore): the script must travel")
     _warn_of_unread(files, folder)
     additions = _reporter(imports, PurePosixPath(relative).parent, files)
-    return Code(pack(files, folder, additions), relative, imports, Requirements.of_folder(folder))
+    revision = revision_of(folder, [file.name for file in files])
+    return Code(pack(files, folder, additions), relative, imports, Requirements.of_folder(folder), revision=revision)
 
 
 def _code_of_function(call: FunctionCall) -> Code:
@@ -188,7 +190,7 @@ def _code_of_git(options: ScriptOptions, reference: str) -> Code:
     git = git_code(reference)
     package = CodePackage({START: start_program()}, {}, f"{git.url} at {git.commit[:12]}")
     here = Path(options.script)
-    return Code(package, path.as_posix(), _imports(here) if here.is_file() else None, git=git)
+    return Code(package, path.as_posix(), _imports(here) if here.is_file() else None, git=git, revision=git.commit)
 
 
 def _check_script(script: Path) -> None:

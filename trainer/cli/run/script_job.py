@@ -11,7 +11,7 @@ from typing import Final
 from trainer.api import patterns
 from trainer.api.kueue import QUEUE_LABEL
 from trainer.api.progress import STALL_SECONDS
-from trainer.api.trainjob import CODE_VOLUME, TRAIN_JOBS
+from trainer.api.trainjob import CODE_VOLUME, GIT_REVISION, TRAIN_JOBS
 from trainer.cli.errors import BadInputError
 from trainer.cli.logs.logs import parse_duration
 from trainer.cli.run.code_source import GitCode
@@ -48,6 +48,8 @@ class Code:
     requirements: Requirements = NOTHING_REQUIRED
     """What is installed before the start."""
     git: GitCode | None = None
+    revision: str = ""
+    """The commit, see `GIT_REVISION`; empty where it is of none."""
 
 
 def job_name(name: str | None, script: str) -> str:
@@ -98,6 +100,7 @@ def train_job(
     jobs = runtime.training_containers()
     containers = dict.fromkeys(container for _, container in jobs)  # one override is for all Jobs with the same
     config_map = code.package.config_map_name(name)
+    annotations = _annotations(options, code)
     return {
         "apiVersion": TRAIN_JOBS.api_version,
         "kind": TRAIN_JOBS.kind,
@@ -105,7 +108,7 @@ def train_job(
             "name": name,
             "namespace": namespace,
             **({"labels": dict(options.labels)} if options.labels else {}),
-            **({"annotations": {STALL_SECONDS: _seconds(options.stall_after)}} if options.stall_after else {}),
+            **({"annotations": annotations} if annotations else {}),
         },
         "spec": {
             "runtimeRef": {"name": runtime.name, "kind": runtime.kind},
@@ -115,6 +118,11 @@ def train_job(
             "podSpecOverrides": [_override(jobs, container, config_map) for container in containers],
         },
     }
+
+
+def _annotations(options: ScriptOptions, code: Code) -> dict[str, str]:
+    stall = {STALL_SECONDS: _seconds(options.stall_after)} if options.stall_after else {}
+    return stall | ({GIT_REVISION: code.revision} if code.revision else {})
 
 
 def _seconds(duration: str) -> str:

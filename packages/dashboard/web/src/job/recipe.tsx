@@ -79,7 +79,8 @@ function codeOf({ recipe }: Job): ComponentChildren {
   return recipe.isPacked ? "sent with the TrainJob" : "";
 }
 
-/** The first letters of a commit, which is long; other names of revisions are whole. */
+/** The first letters of a commit, which is long, and whether the code differs from it; other names of revisions are whole. */
 function shortRevision(revision: string): string {
-  return /^[0-9a-f]{40}$/.test(revision) ? revision.slice(0, 12) : revision;
+  const [, commit, dirty] = /^([0-9a-f]{40}(?:[0-9a-f]{24})?)(-dirty)?$/.exec(revision) ?? [];
+  return commit ? `${commit.slice(0, 12)}${dirty ? ", with local changes" : ""}` : revision;
 }
