@@ -109,6 +109,13 @@ def test_story(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
         with page.expect_download() as download:
             rate.get_by_role("button", name=f"Download learning_rate as {name}").click()
         assert download.value.suggested_filename == f"learning_rate.{ending}"
+    low = rate.locator("canvas").bounding_box()
+    assert low is not None
+    rate.get_by_role("button", name="Full screen of learning_rate").click()
+    page.wait_for_selector("figure:fullscreen")
+    until(lambda: (rate.locator("canvas").bounding_box() or low)["height"] > 2 * low["height"], "the chart grows")
+    rate.get_by_role("button", name="Full screen of learning_rate").click()
+    expect(page.locator("figure:fullscreen")).to_have_count(0)
     rate.get_by_role("button", name="Pin learning_rate").click()
     expect(page.get_by_role("figure").first).to_contain_text("loss")
     page.get_by_label("Logarithmic").check()
@@ -134,14 +141,19 @@ def test_story(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
     expect(log.locator("time").first).to_be_visible()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download").click()
-    assert "step 190" in Path(download.value.path()).read_text()
+    saved = Path(download.value.path()).read_text()
+    assert "step 190" in saved
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy", exact=True).click()
+    expect(page.get_by_label("Notifications")).to_contain_text("Copied the lines")
+    assert page.evaluate("navigator.clipboard.readText()") == saved
     page.get_by_role("checkbox", name="Times").uncheck()
     page.get_by_role("checkbox", name="Filter").check()
     page.get_by_role("combobox", name="Node", exact=True).select_option("node-1")
     expect(log.locator(".line")).to_have_count(1)
     assert "q=step+190" in page.url
     page.get_by_role("combobox", name="Node", exact=True).select_option("")
-    page.get_by_role("combobox", name="Nodes are").select_option("side by side")
+    page.get_by_role("combobox", name="Nodes are").select_option("Side by side")
     page.reload()
     expect(page.get_by_role("log")).to_have_count(2)
     expect(page.get_by_role("log", name="Log lines of node-1").locator(".line")).to_have_count(1)

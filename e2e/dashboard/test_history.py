@@ -114,7 +114,7 @@ def test_story(page: Page, dashboard: Dashboard, archive: Cluster) -> None:
     expect(log.locator(".text").filter(has_text=HOSTILE)).to_have_count(2)
     page.get_by_label("Only lines with").fill("step 90")
     expect(log.locator(".line")).to_have_count(2)
-    page.get_by_role("combobox", name="Nodes are").select_option("side by side")
+    page.get_by_role("combobox", name="Nodes are").select_option("Side by side")
     page.reload()
     expect(page.get_by_role("log")).to_have_count(2)
     page.get_by_role("link", name="Objects").click()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 sync_api = pytest.importorskip("playwright.sync_api", reason="make e2e-dashboard installs Playwright")
 expect = sync_api.expect
 COUNT = 5000
+GPU = "nvidia.com/gpu"
 RUNTIMES = [TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES]
 
 
@@ -198,6 +199,19 @@ def test_focus(page: Page) -> None:
         expect(name).to_be_hidden()
 
 
+@pytest.mark.parametrize("width", [721, 941, 1181])
+def test_width(page: Page, width: int) -> None:
+    """Between a phone and a large screen the list has the columns that there is room for."""
+    job = train_job(0, trainerStatus={"progressPercentage": 4, "trainMetrics": {"train/loss": "0.123456"}})
+    job["spec"]["trainer"] = {"numNodes": 8, "resourcesPerNode": {"limits": {GPU: 8}}}
+    job["metadata"]["labels"] = {"app.kubernetes.io/created-by": "somebody"}
+    page.set_viewport_size({"width": width, "height": 800})
+    with serving(Cluster(job, resources=[TRAIN_JOBS, *RUNTIMES])) as (url, _):
+        page.goto(url("/"))
+        expect(page.get_by_role("columnheader", name="Owner")).to_have_count(int(width > 1180))
+        assert_accessible(page)
+
+
 def test_one_state(page: Page) -> None:
     """An address may name a single state, which a chip shows and takes away."""
     jobs = [train_job(0), train_job(1, state="Suspended"), train_job(2, state="Pending")]
@@ -243,9 +257,6 @@ def test_empty(page: Page) -> None:
         expect(page.get_by_role("heading", name="Start the first training")).to_be_visible()
         expect(page.get_by_role("button", name="Copy the command")).to_be_visible()
         assert_accessible(page)
-
-
-GPU = "nvidia.com/gpu"
 
 
 def gpu_node(number: int) -> dict[str, Any]:

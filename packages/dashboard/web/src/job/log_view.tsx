@@ -70,7 +70,7 @@ export function LogView({ all, choice, shown, lines, notes, children }: LogViewP
         <label>
           <span>Node</span>
           <select value={source?.path ?? ""} onChange={(event) => set("node", event.currentTarget.value)}>
-            <option value="">{!source && shown.length < all.length ? `first ${shown.length} of ${all.length}` : "all"}</option>
+            <option value="">{!source && shown.length < all.length ? `First ${shown.length} of ${all.length}` : "All nodes"}</option>
             {all.map(({ path, label }) => (
               <option key={path} value={path}>
                 {label}
@@ -80,14 +80,19 @@ export function LogView({ all, choice, shown, lines, notes, children }: LogViewP
         </label>
         <label>
           <span>{isFiltered ? "Only lines with" : "Find"}</span>
-          <input type="search" value={text} onInput={(event) => set("q", event.currentTarget.value)} />
+          <input
+            type="search"
+            placeholder={isFiltered ? "Only lines with" : "Find"}
+            value={text}
+            onInput={(event) => set("q", event.currentTarget.value)}
+          />
         </label>
         {shown.length > 1 && (
           <label>
             <span>Nodes are</span>
             <select value={isSplit ? "split" : ""} onChange={(event) => set("view", event.currentTarget.value)}>
-              <option value="">in one log</option>
-              <option value="split">side by side</option>
+              <option value="">In one log</option>
+              <option value="split">Side by side</option>
             </select>
           </label>
         )}

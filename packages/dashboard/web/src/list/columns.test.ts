@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Listed } from "../model";
-import { columns, reasonOf } from "./columns";
+import { type Room, columns, reasonOf } from "./columns";
 
 const EMPTY = { name: "a", state: "Pending", progress: null, remaining: null, metric: null, runtime: "torch", nodes: 1, gpus: null, owner: "", created: null } as unknown as Listed;
 
@@ -9,6 +9,13 @@ test.each([
   ["what one has", [EMPTY, { ...EMPTY, progress: 0, owner: "me" }], ["name", "state", "progress", "runtime", "nodes", "owner", "created"]],
 ])("%s decides about a column", (_, rows, keys) => {
   expect(columns(rows, "created").map(({ key }) => key)).toEqual(keys);
+});
+
+test.each<[Room, string[]]>([
+  ["medium", ["name", "state", "progress", "remaining", "owner", "created"]],
+  ["small", ["name", "state", "progress", "owner", "created"]],
+])("a %s screen has fewer columns", (room, keys) => {
+  expect(columns([{ ...EMPTY, owner: "me", progress: 0, remaining: 1 }], "owner", room).map(({ key }) => key)).toEqual(keys);
 });
 
 test("the column that sorts stays", () => {

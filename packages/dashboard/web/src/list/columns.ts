@@ -13,17 +13,20 @@ export interface Column {
 }
 
 const COLUMNS: readonly Column[] = [
-  { key: "name", title: "TrainJob", width: "minmax(170px, 1.8fr)" },
-  { key: "state", title: "State", width: "minmax(150px, 2.8fr)" },
-  { key: "progress", title: "Progress", width: "minmax(110px, 0.9fr)" },
-  { key: "remaining", title: "Time left", width: "76px" },
-  { key: "metric", title: "Metric", width: "minmax(178px, 1fr)" },
-  { key: "runtime", title: "Runtime", width: "minmax(90px, 0.9fr)" },
-  { key: "nodes", title: "Nodes", width: "58px" },
-  { key: "gpus", title: "GPUs", width: "54px" },
-  { key: "owner", title: "Owner", width: "minmax(80px, 1fr)" },
+  { key: "name", title: "TrainJob", width: "minmax(150px, 2.2fr)" },
+  { key: "state", title: "State", width: "minmax(130px, 2.6fr)" },
+  { key: "progress", title: "Progress", width: "minmax(116px, 0.8fr)" },
+  { key: "remaining", title: "Time left", width: "70px" },
+  { key: "metric", title: "Metric", width: "minmax(120px, 1.1fr)" },
+  { key: "runtime", title: "Runtime", width: "minmax(118px, 0.9fr)" },
+  { key: "nodes", title: "Nodes", width: "48px" },
+  { key: "gpus", title: "GPUs", width: "48px" },
+  { key: "owner", title: "Owner", width: "minmax(80px, 0.7fr)" },
   { key: "created", title: "Age", width: "60px" },
 ];
+/** How much room there is: on a screen of 1,180 pixels and less, and of 940 and less. */
+export type Room = "wide" | "medium" | "small";
+const LEFT_OUT: Record<Room, readonly ColumnKey[]> = { wide: [], medium: ["owner", "nodes", "runtime"], small: ["owner", "nodes", "runtime", "gpus", "remaining"] };
 const ALWAYS = new Set<ColumnKey>(["name", "state", "created"]);
 
 function hasValue(row: Listed, key: ColumnKey): boolean {
@@ -31,9 +34,10 @@ function hasValue(row: Listed, key: ColumnKey): boolean {
   return value !== null && value !== undefined && value !== "";
 }
 
-/** The columns that some row fills, and the one that the list is sorted by. */
-export function columns(rows: readonly Listed[], sort: SortKey): Column[] {
-  return COLUMNS.filter(({ key }) => ALWAYS.has(key) || key === sort || rows.some((row) => hasValue(row, key)));
+/** The columns that some row fills and that there is room for, and the one that the list is sorted by. */
+export function columns(rows: readonly Listed[], sort: SortKey, room: Room = "wide"): Column[] {
+  const isShown = (key: ColumnKey) => !LEFT_OUT[room].includes(key) && rows.some((row) => hasValue(row, key));
+  return COLUMNS.filter(({ key }) => ALWAYS.has(key) || key === sort || isShown(key));
 }
 
 const EXPLAINED = new Set(["Pending", "Blocked", "Failed", "Stalled", "Restarting"]);

@@ -23,7 +23,7 @@ export function SearchField({ text, onText }: { text: string; onText(text: strin
         ref={search}
         type="search"
         aria-keyshortcuts="/"
-        placeholder="Search, or press /"
+        placeholder={window.matchMedia("(pointer: coarse)").matches ? "Search" : "Search, or press /"}
         value={text}
         onInput={(event) => onText(event.currentTarget.value)}
         onKeyDown={(event) => event.key === "Escape" && (onText(""), event.currentTarget.blur())}
@@ -36,16 +36,18 @@ interface ChoiceProperties {
   title: string;
   values: readonly string[];
   chosen: string;
+  /** The word for all of them. */
+  all?: string;
   onChoice(value: string): void;
 }
 
 /** A choice of one value, or of all. */
-export function Choice({ title, values, chosen, onChoice }: ChoiceProperties) {
+export function Choice({ title, values, chosen, all = "all", onChoice }: ChoiceProperties) {
   return (
     <label>
       <span>{title}</span>
       <select value={chosen} onChange={(event) => onChoice(event.currentTarget.value)}>
-        <option value="">all</option>
+        <option value="">{all}</option>
         {values.map((value) => (
           <option key={value} value={value}>
             {value}

@@ -79,8 +79,17 @@ function Phases({ rows, isCounted, filters, set }: Setting & { rows: readonly Li
   );
 }
 
+/** The orders of a list without titles, on a narrow screen. */
+const ORDERS: Record<string, string> = { "-created": "Newest first", created: "Oldest first", name: "By name", state: "By state", "-progress": "Most progress", remaining: "Soonest done" };
+
+function orderOf(text: string): Pick<Filters, "sort" | "isReversed"> {
+  const { sort, isReversed } = read(new URLSearchParams({ sort: text }));
+  return { sort, isReversed };
+}
+
 function FilterBar({ rows, filters, set }: Setting & { rows: readonly Listed[] }) {
   const groups = useMemo(() => choices(rows, filters.groupBy), [rows, filters.groupBy]);
+  const order = (filters.isReversed ? "-" : "") + filters.sort;
   return (
     <search class="filters">
       <SearchField text={filters.text} onText={(text) => set({ text })} />
@@ -88,13 +97,24 @@ function FilterBar({ rows, filters, set }: Setting & { rows: readonly Listed[] }
         title="Runtime"
         values={values(rows, "runtime", filters.runtime)}
         chosen={filters.runtime}
+        all="All runtimes"
         onChoice={(runtime) => set({ runtime })}
       />
       <label>
         <span>Group by</span>
         <select value={filters.groupBy} onChange={(event) => set({ groupBy: event.currentTarget.value })}>
-          <option value="">nothing</option>
+          <option value="">Not grouped</option>
           {[...groups].map(([value, title]) => (
+            <option key={value} value={value}>
+              {title}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label class="only-narrow">
+        <span>Sort by</span>
+        <select value={order} onChange={(event) => set(orderOf(event.currentTarget.value))}>
+          {Object.entries({ [order]: `By ${filters.sort}`, ...ORDERS }).map(([value, title]) => (
             <option key={value} value={value}>
               {title}
             </option>

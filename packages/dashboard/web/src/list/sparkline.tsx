@@ -23,9 +23,11 @@ export function Sparkline({ of: { name, isEval, trend } }: { of: Trend }) {
   const label = `${isEval ? "eval " : ""}${name}`;
   return (
     <span class="sparkline" title={label}>
-      <svg width={WIDTH} height={HEIGHT} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true">
-        {trend.length > 1 && <polyline points={line(trend)} />}
-      </svg>
+      {trend.length > 1 && (
+        <svg width={WIDTH} height={HEIGHT} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true">
+          <polyline points={line(trend)} />
+        </svg>
+      )}
       <span class="value">{short(trend.at(-1))}</span> <span class="label">{label}</span>
     </span>
   );

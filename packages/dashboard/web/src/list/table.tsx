@@ -7,15 +7,18 @@ import type { Listed } from "../model";
 import { Progress, Remaining, State } from "../parts";
 import { href, jobPath, onLink } from "../route";
 import { Icon } from "../shell/icons";
-import { type Column, type ColumnKey, columns, reasonOf } from "./columns";
+import { type Column, type ColumnKey, type Room, columns, reasonOf } from "./columns";
 import { type Filters, type SortKey, id } from "./filters";
 import { type Group, items, summary } from "./groups";
 import { move } from "./keys";
 import { Sparkline } from "./sparkline";
-import { useRowHeight, useWindow } from "./virtual";
+import { useMedia, useRowHeight, useWindow } from "./virtual";
 
 const WIDE = 54;
-const NARROW = 104;
+const NARROW = 92;
+/** Letters of the end of a long name that are never left out: names that programs make differ there. */
+const TAIL = 7;
+const LONG = 20;
 const CHECK = "30px";
 
 export interface Setting {
@@ -39,7 +42,8 @@ export function Table({ rows, filters, set, selection }: TableProperties) {
   const body = useRef<HTMLDivElement>(null);
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const lines = useMemo(() => items(rows, filters.groupBy, closed), [rows, filters.groupBy, closed]);
-  const shown = useMemo(() => columns(rows, filters.sort), [rows, filters.sort]);
+  const room = useRoom();
+  const shown = useMemo(() => columns(rows, filters.sort, room), [rows, filters.sort, room]);
   const height = useRowHeight(WIDE, NARROW);
   const { first, last } = useWindow(body, height, lines.length);
   const tracks = [...(selection ? [CHECK] : []), ...shown.map(({ width }) => width)].join(" ");
@@ -86,6 +90,12 @@ export function Table({ rows, filters, set, selection }: TableProperties) {
   );
 }
 
+/** A narrow screen has a row of several lines, where all columns have their place. */
+function useRoom(): Room {
+  const [isNarrow, isSmall, isMedium] = [useMedia("(max-width: 720px)"), useMedia("(max-width: 940px)"), useMedia("(max-width: 1180px)")];
+  return isNarrow || !isMedium ? "wide" : isSmall ? "small" : "medium";
+}
+
 function toggled(set: ReadonlySet<string>, value: string): Set<string> {
   const next = new Set(set);
   if (!next.delete(value)) next.add(value);
@@ -105,6 +115,7 @@ function SelectAll({ rows, selected, onSelect }: Selection & { rows: Listed[] })
         }}
         onChange={() => onSelect(isAll ? new Set() : new Set(rows.map(({ uid }) => uid)))}
       />
+      <span aria-hidden="true">Select all</span>
     </div>
   );
 }
@@ -197,13 +208,24 @@ function Line({ row, shown, selection, ...place }: LineProperties) {
   );
 }
 
+/** A name whose end is seen however little room there is. */
+function Name({ children: name }: { children: string }) {
+  if (name.length <= LONG) return <>{name}</>;
+  return (
+    <>
+      <span class="stem">{name.slice(0, -TAIL)}</span>
+      <span>{name.slice(-TAIL)}</span>
+    </>
+  );
+}
+
 function Cell({ of, row, reason, now }: { of: ColumnKey; row: Listed; reason: string; now: number }) {
   switch (of) {
     case "name":
       return (
         <div role="cell" class="name">
-          <a href={href(jobPath(row.namespace, row.name))} onClick={onLink} title={row.name}>
-            {row.name}
+          <a href={href(jobPath(row.namespace, row.name))} onClick={onLink} title={row.name} aria-label={row.name}>
+            <Name>{row.name}</Name>
           </a>{" "}
           <span class="namespace">{row.namespace}</span>
         </div>

@@ -36,14 +36,19 @@ export function useWindow(list: RefObject<HTMLElement | null>, height: number, c
   return part(place.top, place.screen, height, count);
 }
 
-/** The height of a row, which is larger on a narrow screen. */
-export function useRowHeight(wide: number, narrow: number): number {
-  const [query] = useState(() => window.matchMedia("(max-width: 720px)"));
-  const [isNarrow, setNarrow] = useState(query.matches);
+/** Whether the screen is as a media query says. */
+export function useMedia(text: string): boolean {
+  const [query] = useState(() => window.matchMedia(text));
+  const [isSo, setSo] = useState(query.matches);
   useEffect(() => {
-    const listen = () => setNarrow(query.matches);
+    const listen = () => setSo(query.matches);
     query.addEventListener("change", listen);
     return () => query.removeEventListener("change", listen);
   }, [query]);
-  return isNarrow ? narrow : wide;
+  return isSo;
+}
+
+/** The height of a row, which is larger on a narrow screen. */
+export function useRowHeight(wide: number, narrow: number): number {
+  return useMedia("(max-width: 720px)") ? narrow : wide;
 }
