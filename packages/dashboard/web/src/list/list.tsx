@@ -1,6 +1,6 @@
 // The list of TrainJobs.
 
-import { useContext, useMemo, useState } from "preact/hooks";
+import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { HasHistory } from "../history/store";
 import type { Listed } from "../model";
 import { Problem, useTitle } from "../parts";
@@ -60,8 +60,12 @@ const PHASE_TITLES = { "": "All", running: "Running", waiting: "Waiting", failed
 function Phases({ rows, isCounted, filters, set }: Setting & { rows: readonly Listed[]; isCounted: boolean }) {
   const counts = { "": rows.length, ...phases(rows) };
   const alone = isPhase(filters.state) ? "" : filters.state;
+  const chips = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    chips.current?.querySelector('[aria-pressed="true"]')?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [filters.state, isCounted]);
   return (
-    <div class="chips" role="group" aria-label="State">
+    <div class="chips" role="group" aria-label="State" ref={chips}>
       {(["", ...PHASES] as const).map((phase) => (
         <button key={phase} type="button" class={`chip ${phase}`} aria-pressed={filters.state === phase} onClick={() => set({ state: phase })}>
           {PHASE_TITLES[phase]}
