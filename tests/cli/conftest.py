@@ -28,11 +28,15 @@ class RecordingDisplay(JobDisplay):
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.log_states: list[str] = []
         self.warnings: list[str] = []
         self.states: list[JobState] = []
 
     def log(self, job: ObjectKey, node: str, text: str) -> None:
         self.lines.append(f"{job.name} {node}: {text}")
+
+    def log_state(self, job: ObjectKey, node: str, text: str) -> None:
+        self.log_states.append(f"{job.name} {node}: {text}")
 
     def warning(self, job: ObjectKey, text: str) -> None:
         self.warnings.append(f"{job.name}: {text}")

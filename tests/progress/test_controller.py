@@ -35,6 +35,22 @@ async def test_progress(training: Training) -> None:
         assert training.series("active_streams") == 1
 
 
+async def test_a_bar_that_goes_on(training: Training) -> None:
+    """A progress bar without newlines, which is far longer than a message may be, is progress when it is written."""
+    async with training.managed():
+        log = await training.start()
+        bar = f"{'#' * 100}| {{step}}/2000 [00:10<00:10, 1.00it/s]"
+        for step in range(0, 2000, 500):
+            log.write("".join(f"\r 0%|{bar.format(step=step + each)}" for each in range(500)).encode())
+            await training.clock.advance(10)
+            assert training.shown["currentStep"] == step + 498
+        log.write(b"\r100%|" + bar.format(step=2000).encode() + b"\n")
+        await training.clock.advance(10)
+        assert training.shown["progressPercentage"] == 100
+        time = training.train_job["status"]["trainerStatus"]["lastUpdatedTime"]
+        assert time == "2026-01-01T00:00:30Z"  # and not the timestamp of the line, which is that of its beginning
+
+
 async def test_waits_for_the_container(training: Training) -> None:
     """No log is asked for before the container has started."""
     async with training.managed():

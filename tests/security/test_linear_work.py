@@ -31,9 +31,11 @@ from trainer.framework.startup.registry import Registry
 from trainer.kube.events.correlator import cut_message
 from trainer.kube.logs.redaction import redact
 from trainer.kube.objects import Object
+from trainer.kube.podlogs.line_blocks import LineBlocks
 from trainer.kube.webhook.admission import AdmissionResponse
 from trainer.kube.webhook.review import AdmissionReview, ReviewError
 from trainer.plugins import BUILT_IN
+from trainer.progress.log_lines import log_lines
 from trainer.progress.message_reader import MessageReader
 from trainer.progress.protocol import RejectedMessageError, parse, tagged_lines
 from trainer.progress.push_request import parse_push
@@ -452,6 +454,48 @@ def test_plain_lines(unit: str, length: int) -> None:
         line = f"2026-01-01T00:00:00Z Epoch {unit * (length // len(unit))}\n" * (size + 1)  # the first has none to join
         for _ in MessageReader(list[object]().append, with_plain_lines=True).read(line.encode()):
             pass
+
+    assert is_linear(read)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "\x1b[31mx\x1b[1;38;5;9my",
+        "\rabc",
+        "\x1b]",
+        "\x1b[2Kx",
+        "x\x1b[K\b",
+        "\x1b[9999Cx",
+        "x\x1b[9999D",
+        "\x1b[1;",
+        "\x9b",
+        "\x90",
+    ],
+)
+def test_lines_on_a_terminal(unit: str) -> None:
+    """What a terminal shows of a line costs linear work, whatever escapes it has."""
+
+    def show(size: int) -> None:
+        for _ in log_lines(f"2026-01-01T00:00:00Z {unit * (size // len(unit))}\n".encode()):
+            pass
+
+    assert is_linear(show)
+
+
+@pytest.mark.parametrize("unit", [b"\r", b"x", b"x\r", b"\r" + b"x" * 1000, b"\rx" * 1000 + b"y" * 70_000])
+@pytest.mark.parametrize("limit", [pytest.param(65_536, id="limit"), pytest.param(None, id="no limit")])
+@pytest.mark.parametrize("size", [100, 16 * 1024])
+def test_lines_that_are_written_over(unit: bytes, limit: int | None, size: int) -> None:
+    """A line without a newline costs linear work, however it is written over and cut."""
+
+    def read(length: int) -> None:
+        blocks = LineBlocks(list[object]().append, limit=limit)
+        line = unit * (100 * length // len(unit) + 1)
+        for start in range(0, len(line), size):
+            for _ in blocks.of(line[start : start + size]):
+                pass
+            blocks.take_state()
 
     assert is_linear(read)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -71,7 +71,15 @@ class Follower:
             since=self.reports.since, line_limit=LINE_LIMIT, pace=context.pace, refusal_pause=REFUSAL_PAUSE
         )
         place = state.namespace, state.pod, state.container
-        self._log = ContainerLog(context.client, *place, clock=context.clock, options=options, observer=context.series)
+        self._clock = context.clock
+        self._log = ContainerLog(
+            context.client,
+            *place,
+            clock=context.clock,
+            options=options,
+            observer=context.series,
+            on_state=self._read_state if with_plain_lines else None,
+        )
         self._is_gone = self._was_refused = False
         self._scope = anyio.CancelScope()
         self._stream: anyio.CancelScope | None = None
@@ -114,7 +122,7 @@ class Follower:
                     async with aclosing(self._log.follow(self._is_finished)) as events:
                         async for event in events:
                             if not isinstance(event, Interrupted):
-                                self._read(event)
+                                self._hand_on(self.reports.read(event))
                             elif self._is_last(event):
                                 break
                             del event  # not kept while nothing comes
@@ -123,8 +131,11 @@ class Follower:
     def _is_finished(self) -> bool:
         return self._is_gone or self.reports.state.has_ended
 
-    def _read(self, block: bytes) -> None:
-        for timed in self.reports.read(block):
+    def _read_state(self, line: bytes) -> None:
+        self._hand_on(self.reports.read_state(line, Instant.of(self._clock.now())))
+
+    def _hand_on(self, messages: Iterable[TimedMessage]) -> None:
+        for timed in messages:
             self._series.messages.inc()
             self._series.dropped_values.inc(len(timed.message.dropped))
             self._listener.on_message(timed)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from trainer.api.trainjob_status import TrainerStatus
 from trainer.kube.podlogs.instant import Instant
+from trainer.kube.podlogs.position import instant_of
 from trainer.progress.message_reader import MessageReader, TimedMessage
 from trainer.progress.primary import ContainerState
 from trainer.progress.protocol import RejectedMessageError
@@ -50,6 +51,8 @@ class Reports:
         self._reader = MessageReader(on_rejected, with_plain_lines=with_plain_lines, shown=self._resumed)
         self._is_plain = False
         """Whether the present run is known by ordinary lines only."""
+        self._last_state: Instant | None = None
+        """When the last state of a line that went on was read."""
 
     @property
     def resumed(self) -> TrainerStatus | None:
@@ -77,7 +80,7 @@ class Reports:
 
     def read(self, block: bytes) -> Iterator[TimedMessage]:
         """The messages in whole lines of the log, with errors of all their values that break a rule."""
-        for timed in self._reader.read(block):
+        for timed in map(self._dated, self._reader.read(block)):
             message, time, is_plain = timed
             if is_plain and self._is_repeated(time):
                 continue
@@ -92,9 +95,20 @@ class Reports:
             self._stream_began = self._stream_began or time
             yield timed._replace(message=replace(message, dropped=message.dropped + dropped)) if dropped else timed
 
+    def read_state(self, line: bytes, now: Instant) -> Iterator[TimedMessage]:
+        """The message in the last state of a line that is written over, see `ContainerLog`, which was read now."""
+        text = line if instant_of(line) is None else line.partition(b" ")[2]
+        self._last_state = now
+        yield from self.read(b"%b %b\n" % (str(now).encode(), text))
+
     def leave_plain_lines(self) -> None:
         """Read ordinary lines no more, since the training has reported elsewhere."""
         self._reader.leave_plain_lines()
+
+    def _dated(self, timed: TimedMessage) -> TimedMessage:
+        """With the time of the last state, where the timestamp is that of the beginning of a line with states."""
+        last = self._last_state
+        return timed._replace(time=last) if timed.is_plain and last is not None and timed.time < last else timed
 
     def _is_repeated(self, time: Instant) -> bool:
         """Whether the status may have a message of this second already, from an earlier process."""

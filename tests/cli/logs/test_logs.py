@@ -378,6 +378,30 @@ async def test_follow_across_restarts(client: FakeClient, clock: ManualClock) ->
     assert text_of(console).splitlines() == ["one", "two", "three", "four"]
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+async def test_follow_a_progress_bar(
+    client: FakeClient, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    """On a terminal a bar is one line that is drawn anew, as wide as fits; elsewhere only its last state is a line."""
+    monkeypatch.setenv("TERM", "xterm")
+    console = screen(terminal=terminal, width=20)
+    pod = role_pod("node")
+    write(client, pod, "begin", end=False)
+    async with following(client, clock, console):
+        log = client.log(pod["metadata"]["name"], "default", "trainer")
+        bar = "\r10% of a long bar ██", "\r20%\x1b[31m\x1b]0;title\x07", "\r30%".ljust(22), "\nend\n"
+        for text in bar:
+            log.write(text.encode(), LATER)
+            await clock.advance(1)
+        log.end()
+        client.add(role_pod("node", phase="Succeeded"))
+        client.add(train_job(**finished("Complete", "Done", "")))
+
+    erase = "\r\x1b[K"
+    drawn = f"begin\n10% of a long bar …{erase}20%{erase}" if terminal else "begin\n"
+    assert text_of(console) == f"{drawn}30%{' ' * 18}\nend\n"
+
+
 async def test_follow_before_the_start(
     client: FakeClient, clock: ManualClock, capsys: pytest.CaptureFixture[str]
 ) -> None:

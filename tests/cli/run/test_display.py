@@ -38,7 +38,6 @@ async def test_plain_lines_without_a_terminal(clock: ManualClock) -> None:
         display.log(A, "node-0", "a line that is longer than the terminal is wide, with [brackets] and spaces   ")
         display.state(A, JobState("Running"))
         display.state(A, JobState("Running"))
-        display.log(A, "node-0", " 10 %\r 20 %")
         display.warning(A, "Pod x: BackOff")
         display.state(A, JobState("Running", TrainingProgress(percentage=20, remaining="1 min")))
         await clock.advance(61)
@@ -50,7 +49,6 @@ async def test_plain_lines_without_a_terminal(clock: ManualClock) -> None:
         "a  Created",
         "node-0 | a line that is longer than the terminal is wide, with [brackets] and spaces   ",
         "a  Running",
-        "node-0 |  20 %",
         "warning: Pod x: BackOff",
         "a  Running  20 %  ETA 1 min",
         "a  Complete  after 1 min 01 s  Done: all jobs completed",
@@ -84,6 +82,30 @@ async def test_live_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch, clock: M
     assert "45 %" in lines
     assert "42 s" in lines
     assert "\n" not in lines.split("42 s")[0].strip("\n").splitlines()[-1]
+
+
+async def test_a_progress_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, clock: ManualClock) -> None:
+    """The last bar that was written is shown above the state, as wide as fits, until its line has ended."""
+    monkeypatch.setenv("TERM", "xterm")
+    console = screen(terminal=True)
+    with JobDisplay(console, [A], clock) as display:
+        display.state(A, JobState("Running"))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(display.keep_fresh)
+            for node, text in (("node-0", "10%"), ("node-1", "20% " + "=" * 80), ("node-0", "\x1b[31m30%\x1b[0m")):
+                display.log_state(A, node, text)
+                await clock.advance(0.2)
+            tasks.cancel_scope.cancel()
+        display.log(A, "node-0", "done")
+        display.log(A, "node-1", "done")
+
+    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text_of(console)).replace("\r", "\n").splitlines()
+    shown = [line for line in lines if line.startswith("node")]
+    node_1 = f"node-1 | 20% {'=' * 45}…"
+    states = ["node-0 | 10%", node_1, "node-0 | 30%"]
+    assert [*dict.fromkeys(shown)] == [*states, "node-0 | done", "node-1 | done"]
+    assert shown[shown.index("node-0 | done") :].count(node_1) == 1
+    assert shown[-1] == "node-1 | done"
 
 
 async def test_nodes_have_colours(monkeypatch: pytest.MonkeyPatch, clock: ManualClock) -> None:

@@ -10,6 +10,7 @@ from tests.cli.conftest import node_pod, train_job
 from trainer.api.progress import MONITORING
 from trainer.cli.run.logged_progress import LoggedProgress
 from trainer.kube.objects import Object
+from trainer.kube.podlogs.instant import Instant
 from trainer.progress.containers import started_containers
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient
@@ -39,6 +40,20 @@ async def test_messages_of_the_first_node_count(client: FakeClient) -> None:
     assert not progress.take(first, message(3, "nonsense"))
 
     assert (progress.latest.steps, progress.latest.percentage) == ("2/4", 50)
+
+
+async def test_states_of_a_bar(client: FakeClient) -> None:
+    """The bar of the primary container is progress while its line goes on."""
+    progress = LoggedProgress(client, train_job())
+    pods = [pod(0), pod(1)]
+    first, second = (next(started_containers(each)) for each in pods)
+    await progress.see_pods(pods)
+    now = Instant(1_767_225_700)
+    stamp = b"2026-01-01T00:00:00Z "
+    assert progress.take_state(first, stamp + b" 25%|##        | 25/100 [00:10<00:30, 2it/s]", now)
+    assert not progress.take_state(second, stamp + b" 50%|#####     | 50/100 [00:10<00:30, 2it/s]", now)
+    assert not progress.take_state(first, b"text", now)
+    assert (progress.latest.steps, progress.latest.updated) == ("25/100", now.moment)
 
 
 @pytest.mark.parametrize("uid", ["uid", "another"], ids=["same pod", "another pod"])

@@ -346,6 +346,40 @@ async def test_long_lines(
     assert reader.container_log.position == at(0.5)
 
 
+async def test_states_of_a_line_that_goes_on(
+    log: FakeLog, client: FakeClient, clock: ManualClock, background: Background
+) -> None:
+    """A progress bar is known by its states before its line ends, none of which comes again with another stream."""
+    states: list[bytes] = []
+    container_log = ContainerLog(client, *("ns", "p", "c"), clock=clock, on_state=states.append)
+    joined = bytearray()
+
+    async def follow() -> None:
+        events = container_log.follow(lambda: False)
+        async for event in events:
+            if not isinstance(event, Interrupted):
+                joined.extend(event)
+
+    background(follow())
+    log.write(b"begin\n\r 10%\r 20%", at(0))
+    await settle()
+    assert states == [f"{at(0)} ".replace("Z ", ".000000000Z ").encode() + b"\r 10%"]
+    log.write(b"\r 30%\r")
+    await settle()
+    log.write(b" 40%\n\r 0%\r 5%")
+    await settle()
+    client.faults.drop_logs(BROKEN)
+    await clock.advance(20)
+    texts = [state.partition(b" ")[2] for state in states]
+    assert texts[:3] == [b"\r 10%", b"\r 30%", b"\r 0%"]
+    assert b"\r 10%" not in texts[1:]
+    assert [line.partition(b" ")[2] for line in joined.split(b"\n")] == [
+        b"begin",
+        b"\r 10%\r 20%\r 30%\r 40%",
+        b"",
+    ]
+
+
 async def test_since(log: FakeLog, client: FakeClient, clock: ManualClock, background: Background) -> None:
     """What is older than the second that was named is not asked for, until lines have come."""
     reader = Reader(client, clock, since=at(2.75))

@@ -7,7 +7,8 @@ import tracemalloc
 
 import pytest
 
-from trainer.kube.podlogs.line_blocks import HEAD_BYTES, LineBlocks
+from trainer.kube.podlogs.line_blocks import LineBlocks
+from trainer.kube.podlogs.unfinished_line import HEAD_BYTES, WRITTEN_OVER_LIMIT
 
 
 def blocks_of(*chunks: bytes, limit: int | None = None, finish: bool = False) -> list[bytes]:
@@ -70,9 +71,70 @@ def test_any_cut_gives_the_same_lines(seed: int) -> None:
         size = random_.randint(1, random_.choice((3, 20, 500)))
         handed += blocks.of(log[:size])
         log = log[size:]
-    assert b"".join(handed).split(b"\n")[:-1] == [line for line in lines if len(line) <= 8]
-    assert [head[:9] for head in skipped] == [line[:9] for line in lines if len(line) > 8]
+    expected = [line if len(line) <= 8 else last_state(line) for line in lines]
+    assert b"".join(handed).split(b"\n")[:-1] == [line for line in expected if len(line) <= 8]
+    assert [head[:8] for head in skipped] == [
+        line[:8] for line, state in zip(lines, expected, strict=True) if len(state) > 8
+    ]
     assert all(block.endswith(b"\n") for block in handed)
+
+
+def last_state(line: bytes) -> bytes:
+    return b"\r" + next((state for state in reversed(line.split(b"\r")) if state), b"") if b"\r" in line else line
+
+
+STAMP = b"2026-01-01T00:00:00.123456789Z "
+
+
+@pytest.mark.parametrize("limit", [pytest.param(WRITTEN_OVER_LIMIT, id="limit"), pytest.param(None, id="no limit")])
+@pytest.mark.parametrize("size", [1, 100, 16 * 1024, 10_000_000])
+@pytest.mark.parametrize(
+    ("form", "end"),
+    [
+        pytest.param(b"\r%4d/6000 of a bar", b"5999/6000 of a bar", id="behind a return"),
+        pytest.param(b"%4d/6000 of a bar\r", b"5999/6000 of a bar", id="before a return"),
+        pytest.param(b"\r%4d/6000\r\r", b"5999/6000", id="several returns"),
+    ],
+)
+def test_a_long_line_that_is_written_over(form: bytes, end: bytes, size: int, limit: int | None) -> None:
+    """Of a progress bar longer than the limit, its timestamp and last state are left, in bounded memory."""
+    line = STAMP + b"".join(form % number for number in range(6000)) + b"\n"
+    blocks = LineBlocks(lambda _: pytest.fail("was skipped"), limit=limit)
+    handed: list[bytes] = [*blocks.of(STAMP + b"before\n")]
+    states: list[bytes] = []
+    tracemalloc.start()
+    for start in range(0, len(line) if size > 1 else 0, size):
+        handed += blocks.of(line[start : start + size])
+        states.append(blocks.take_state())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    handed += [] if size > 1 else blocks.of(line)
+    assert handed == [STAMP + b"before\n", STAMP + b"\r" + end + b"\n"]
+    assert peak < 700_000
+    numbers = [int(state[len(STAMP) + 1 :][:4]) for state in states if state]
+    assert numbers == sorted(set(numbers))
+    assert len(numbers) >= len(line) // size - 1 or size < len(form)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "states"),
+    [
+        pytest.param([b"10%\r20%", b"\r", b"30", b"%\r", b"\n"], [b"\r10%", b"\r20%", b"", b"\r30%", b""], id="ended"),
+        pytest.param([STAMP + b"\r", b"10%\r", b"\r\r"], [b"", STAMP + b"\r10%", b""], id="timestamp"),
+        pytest.param([b"text"], [b""], id="not written over"),
+        pytest.param([b"\r10%\r\n20%"], [b""], id="a finished line"),
+        pytest.param([b"\r" + b"x" * 99, b"\r10%\r"], [b"", b"\r10%"], id="behind one that is too long"),
+    ],
+)
+def test_states_of_an_incomplete_line(chunks: list[bytes], states: list[bytes]) -> None:
+    """Each state that has ended is taken once, if it is the last one."""
+    blocks = LineBlocks(lambda _: None, limit=50)
+    taken = []
+    for chunk in chunks:
+        for _ in blocks.of(chunk):
+            pass
+        taken.append(blocks.take_state())
+    assert taken == states
 
 
 def test_a_line_without_end_takes_no_memory() -> None:

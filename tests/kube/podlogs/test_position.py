@@ -137,6 +137,8 @@ def test_a_backlog_costs_no_python_code_per_line() -> None:
         pytest.param([b"a\nb\n"], b"a\nb\nc\n", 1, id="no timestamps at all"),
         pytest.param([lines("00:07.1")], lines("00:07.1") + b"what\n" + lines("00:07.2"), 2, id="one without"),
         pytest.param([lines("00:07.1", "00:07.2")], b"what\n" + lines("00:07.1", "00:07.2"), 1, id="one in front"),
+        pytest.param([lines("00:07.1")], b"9%\r10%\n" + lines("00:07.1", "00:07.2"), 1, id="the end of a bar in front"),
+        pytest.param([lines("00:07.1")], lines("00:07.1") + b"what\r\n", 1, id="a bar without"),
     ],
 )
 def test_repeats(read: list[bytes], resumed: bytes, new: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 import anyio
@@ -39,6 +40,9 @@ class LogConsumer:
     def take(self, container: StartedContainer, block: bytes) -> None:
         """Take lines of a container's log, see `ContainerLog`."""
 
+    def take_state(self, container: StartedContainer, line: bytes) -> None:
+        """Take the last state of a line that is written over and goes on, likewise."""
+
     def see_job(self, job: Object) -> None:
         """Take the TrainJob, when it is first seen and when it has changed."""
 
@@ -51,10 +55,15 @@ class LogConsumer:
 
 
 def log_of(
-    container: StartedContainer, client: Client, clock: Clock, options: ContainerLogOptions = WHOLE
+    container: StartedContainer,
+    client: Client,
+    clock: Clock,
+    options: ContainerLogOptions = WHOLE,
+    on_state: Callable[[bytes], None] | None = None,
 ) -> ContainerLog:
     """The log of a container."""
-    return ContainerLog(client, container.namespace, container.pod, container.container, clock=clock, options=options)
+    place = container.namespace, container.pod, container.container
+    return ContainerLog(client, *place, clock=clock, options=options, on_state=on_state)
 
 
 async def all_containers(pods: Sequence[Object]) -> Iterable[StartedContainer]:
@@ -139,7 +148,8 @@ class JobLogs:
                 tasks.start_soon(self._stream, container)
 
     async def _stream(self, container: StartedContainer) -> None:
-        container_log = log_of(container, self.client, self.clock, self.options(container))
+        on_state = partial(self.consumer.take_state, container)
+        container_log = log_of(container, self.client, self.clock, self.options(container), on_state)
         async with aclosing(container_log.follow(lambda: container.is_over(self._pods.values()))) as events:
             async for event in events:
                 if not isinstance(event, Interrupted):

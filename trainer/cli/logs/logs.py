@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated
@@ -33,7 +33,7 @@ from trainer.kube.podlogs.instant import Instant
 from trainer.kube.podlogs.tail import Tail, last_lines
 from trainer.kube.resource import PODS
 from trainer.progress.containers import StartedContainer, restarts_of
-from trainer.progress.log_lines import log_lines
+from trainer.progress.log_lines import LogLine, log_lines
 from trainer.progress.primary import PrimaryContainer
 
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
@@ -138,6 +138,12 @@ class LogReader(LogConsumer):
 
     async def run(self) -> None:
         """Print the present logs, or follow them."""
+        try:
+            await self._print()
+        finally:
+            self._printer.close()
+
+    async def _print(self) -> None:
         pods = (await self._client.list(PODS, pods_of(self._job))).items
         if self._request.follow and not JobState.of(self._job).is_terminal:
             await self._follow(pods)
@@ -158,15 +164,43 @@ class LogReader(LogConsumer):
     def take(self, container: StartedContainer, block: bytes) -> None:
         """See `LogConsumer`."""
         tail = self._tails.get(container)
-        source = container.source if self._request.choice.all_nodes else ""
         rest = tail.of(block) if tail is not None else block
-        if not rest:
-            return
-        lines = log_lines(rest, with_messages=self._request.progress)
-        if self._request.timestamps:
-            self._printer.print(source, *(f"{stamp} {text}" if stamp else text for stamp, text in lines))
-        else:
-            self._printer.print(source, *(text for _, text in lines))
+        if rest:
+            self._print_lines(self._source(container), rest)
+
+    def take_state(self, container: StartedContainer, line: bytes) -> None:
+        """See `LogConsumer`."""
+        for state in self._lines(line):
+            self._printer.show_state(self._source(container), self._text(state))
+
+    def warn(self, text: str) -> None:
+        """See `LogConsumer`."""
+        self._printer.make_room()
+        super().warn(text)
+
+    def _source(self, container: StartedContainer) -> str:
+        return container.source if self._request.choice.all_nodes else ""
+
+    def _print_lines(self, source: str, block: bytes) -> None:
+        states: list[LogLine] = []
+
+        def texts() -> Iterator[str]:
+            for line in self._lines(block):
+                if line.is_overwritten:
+                    states.append(line)
+                else:
+                    states.clear()
+                    yield self._text(line)
+
+        self._printer.print(source, *texts())
+        for state in states[-1:]:
+            self._printer.show_state(source, self._text(state))
+
+    def _lines(self, block: bytes) -> Iterator[LogLine]:
+        return log_lines(block, with_messages=self._request.progress, with_overwritten=True)
+
+    def _text(self, line: LogLine) -> str:
+        return f"{line.stamp} {line.text}" if self._request.timestamps and line.stamp else line.text
 
     async def _follow(self, pods: Sequence[Object]) -> None:
         choice = self._request.choice

@@ -1,4 +1,4 @@
-"""The screen of followed TrainJobs: node logs, and below them, on a terminal, a live state line."""
+"""The screen of followed TrainJobs: node logs, and below them, on a terminal, live lines: a progress bar, the state."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rich.text import Text
 from trainer.cli.console import duration, printable
 from trainer.cli.jobs.progress import in_room, metric_text, progress_bar
 from trainer.cli.jobs.state import STATE_STYLES, JobState
+from trainer.cli.logs.live_line import LiveLine
 from trainer.cli.logs.printer import LogPrinter
 from trainer.kube.clock import Clock
 from trainer.kube.objects import ObjectKey
@@ -37,7 +38,8 @@ class JobDisplay:
         self._states = {job: JobState() for job in jobs}
         self._printed: dict[ObjectKey, JobState] = {}
         self._one_namespace = len({job.namespace for job in jobs}) == 1
-        self._lines = LogPrinter(console)
+        self._log_state = LiveLine(console)
+        self._lines = LogPrinter(console, self._log_state)
         self._live = Live(
             console=console, get_renderable=self._state_lines, auto_refresh=False, transient=True
         ) if console.is_interactive else None  # fmt: skip
@@ -61,7 +63,14 @@ class JobDisplay:
 
     def log(self, job: ObjectKey, node: str, text: str) -> None:
         """Print one line of a node's log."""
-        self._lines.print(node if len(self._states) == 1 else f"{self._label(job)}/{node}", text)
+        source = self._source(job, node)
+        if self._log_state.end(source) and self._live is not None:
+            self._live.refresh()
+        self._lines.print(source, text)
+
+    def log_state(self, job: ObjectKey, node: str, text: str) -> None:
+        """Show the state of a line of a node's log that is written over, above the state lines."""
+        self._lines.show_state(self._source(job, node), text)
 
     def warning(self, job: ObjectKey, text: str) -> None:
         """Print a warning about a job."""
@@ -93,8 +102,9 @@ class JobDisplay:
 
     def _state_lines(self) -> Group:
         lines = [self._live_line(job, state) for job, state in self._states.items() if not state.is_terminal]
+        row = self._log_state.row
         # Rich leaves a blank line behind when the last frame had no line.
-        return Group(*(lines or [Text()]))
+        return Group(*([row] if row is not None and lines else ()), *(lines or [Text()]))
 
     def _live_line(self, job: ObjectKey, state: JobState) -> Text:
         """Name, state, step beside the training, bar, remaining and elapsed time, and as many metrics as fit."""
@@ -120,6 +130,9 @@ class JobDisplay:
         line.append(f"  {shown}" if shown else "", style="dim")
         line.truncate(room, overflow="ellipsis")
         return line
+
+    def _source(self, job: ObjectKey, node: str) -> str:
+        return node if len(self._states) == 1 else f"{self._label(job)}/{node}"
 
     def _label(self, job: ObjectKey) -> str:
         return job.name if self._one_namespace else str(job)

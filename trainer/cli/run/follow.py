@@ -20,10 +20,12 @@ from trainer.kube.client import Client
 from trainer.kube.clock import Clock
 from trainer.kube.objects import Object, ObjectKey, controller_of, key_of, metadata_of, name_of, uid_of
 from trainer.kube.podlogs.container_log import ContainerLogOptions
+from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import EVENTS, JOBS
 from trainer.kube.selection import Selection
 from trainer.progress.containers import ResultSource, StartedContainer, result_source_of
 from trainer.progress.log_lines import log_lines
+from trainer.progress.terminal_line import without_colors
 
 
 class JobWarnings:
@@ -155,10 +157,20 @@ class _JobFollower(LogConsumer):
 
     def take(self, container: StartedContainer, block: bytes) -> None:
         """See `LogConsumer`."""
-        for line in log_lines(block):
+        for line in log_lines(block, with_overwritten=True):
+            if line.is_overwritten:
+                self._display.log_state(self.key, container.source, line.text)
+                continue
             self._display.log(self.key, container.source, line.text)
-            self._note_result(line.text, self._result_sources.get(container.pod_uid, ResultSource.NONE))
+            self._note_result(without_colors(line.text), self._result_sources.get(container.pod_uid, ResultSource.NONE))
         if self._progress.take(container, block):
+            self._show(self._state)
+
+    def take_state(self, container: StartedContainer, line: bytes) -> None:
+        """See `LogConsumer`."""
+        for state in log_lines(line):
+            self._display.log_state(self.key, container.source, state.text)
+        if self._progress.take_state(container, line, Instant.of(self._clock.now())):
             self._show(self._state)
 
     def see_job(self, job: Object) -> None:

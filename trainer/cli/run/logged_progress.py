@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from trainer.api.progress import monitoring_enabled, plain_lines_enabled
 from trainer.api.trainjob_status import STEP_FIELDS
 from trainer.kube.client import Client
 from trainer.kube.objects import Object, annotations_of
+from trainer.kube.podlogs.instant import Instant
 from trainer.progress.containers import StartedContainer
+from trainer.progress.message_reader import TimedMessage
 from trainer.progress.primary import ContainerState, PrimaryContainer, state_of
 from trainer.progress.reports import Reports
 from trainer.view.progress import NOTHING_REPORTED, StepProgress, TrainingProgress
@@ -63,12 +65,22 @@ class LoggedProgress:
             return False
         training = self._training
         if training is not None and training.state.place == container.place:
-            has_news = bool([*training.read(block)])
-            if has_news:
-                self.latest = TrainingProgress.of(training.status)
-            return has_news
+            return self._show(training, training.read(block))
         step = self._steps.get(container.container)
         return step is not None and step.state.place == container.place and bool([*step.read(block)])
+
+    def take_state(self, container: StartedContainer, line: bytes, now: Instant) -> bool:
+        """Likewise of the last state of a line that is written over, such as a progress bar."""
+        training = self._training
+        if not self._is_monitored or training is None or training.state.place != container.place:
+            return False
+        return self._show(training, training.read_state(line, now))
+
+    def _show(self, training: Reports, messages: Iterable[TimedMessage]) -> bool:
+        has_news = bool([*messages])
+        if has_news:
+            self.latest = TrainingProgress.of(training.status)
+        return has_news
 
 
 def _observed(reports: Reports | None, state: ContainerState, *, with_plain_lines: bool = False) -> Reports:

@@ -48,9 +48,11 @@ class ContainerLogOptions:
     """Ask for the last so many lines only. Default: None, for all. Not for following, which `last_lines` prepares: a
     log that is asked for again goes on by the number of lines that were read of a second."""
     line_limit: int | None = None
-    """Bytes of a line, its timestamp included and its newline not; of longer ones nothing is kept.
+    """Bytes of a line, its timestamp included and its newline not; of longer ones nothing is kept, or the last state of
+    one that is written over, such as a progress bar (see `UnfinishedLine`).
 
-    Default: None, there is no limit; a container that writes without newlines then takes memory without end.
+    Default: None, there is no limit; a container that writes without newlines and carriage returns then takes memory
+    without end.
     """
     pace: float = 0
     """Seconds between two reads of the stream; see `LogOptions.pace`. Default: 0, lines come as they are written."""
@@ -180,9 +182,13 @@ class ContainerLog:
     while the connection is broken.
 
     `clock` is for the pauses. A `position` that has read before goes on behind what it has read, and moves on.
+    `on_state` gets, of a line that is written over and has not ended, the timestamp and the last state, each time that
+    there is another; a container runtime writes such a line about every 16 KiB.
     """
 
-    __slots__ = ("_client", "_clock", "_container", "_namespace", "_observer", "_options", "_pod", "_position")
+    __slots__ = (
+        "_client", "_clock", "_container", "_namespace", "_observer", "_on_state", "_options", "_pod", "_position"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -195,6 +201,7 @@ class ContainerLog:
         options: ContainerLogOptions = _DEFAULT,
         observer: LogObserver | None = None,
         position: Position | None = None,
+        on_state: Callable[[bytes], None] | None = None,
     ) -> None:
         self._client = client
         self._namespace = namespace
@@ -204,6 +211,7 @@ class ContainerLog:
         self._options = options
         self._observer = observer or _UNOBSERVED
         self._position = position or Position()
+        self._on_state = on_state
 
     @property
     def position(self) -> Instant | None:
@@ -288,6 +296,8 @@ class ContainerLog:
                     for block in reading.new(blocks.of(chunk)):
                         yield block
                         del block
+                    if self._on_state is not None and reading.is_at_news and (state := blocks.take_state()):
+                        self._on_state(state)
                     del chunk
             finally:
                 self._observer.disconnected()
@@ -327,6 +337,11 @@ class _Reading:
         if self._has_news:
             return math.inf
         return 0.0 if self._connected_at is None else self._clock.monotonic() - self._connected_at
+
+    @property
+    def is_at_news(self) -> bool:
+        """Whether all that follows was not read before."""
+        return self._repeats.are_over
 
     def new(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         """The blocks without what was read before."""

@@ -14,7 +14,7 @@ import json
 from datetime import datetime, timedelta
 
 from trainer.kube.podlogs.instant import Instant
-from trainer.kube.podlogs.line_blocks import HEAD_BYTES
+from trainer.kube.podlogs.unfinished_line import HEAD_BYTES
 
 DISORDER_NANOSECONDS = 1_000_000
 """How much earlier than the line before it a line may be: time between the look at the clock and the write."""
@@ -142,9 +142,10 @@ class Repeats:
     that was read. Without `last` no line had a timestamp, and all were counted.
     """
 
-    __slots__ = ("_count", "_first", "_last")
+    __slots__ = ("_count", "_first", "_has_begun", "_last")
 
     def __init__(self, count: int, first: int = 0, last: Instant | None = None) -> None:
+        self._has_begun = False
         self._count = count
         self._first = first
         self._last = last
@@ -162,9 +163,10 @@ class Repeats:
         if last is None:
             self._count -= 1
             return True
+        begins, self._has_begun = not self._has_begun, True
         instant = instant_of(line)
-        if instant is None:
-            return False
+        if instant is None:  # the end of a progress bar, which began before the second that was asked for
+            return begins and b"\r" in line
         later = (instant.seconds - last.seconds) * 1_000_000_000 + instant.nanoseconds - last.nanoseconds
         if later > DISORDER_NANOSECONDS:
             self._count = 0

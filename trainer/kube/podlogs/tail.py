@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from trainer.kube.podlogs.container_log import ContainerLog
 from trainer.kube.podlogs.instant import Instant
-from trainer.kube.podlogs.line_blocks import HEAD_BYTES
 from trainer.kube.podlogs.position import instant_of
+from trainer.kube.podlogs.unfinished_line import HEAD_BYTES
 
 _FACTOR = 8
 """Factor by which more lines are requested if too few of the last ones count."""

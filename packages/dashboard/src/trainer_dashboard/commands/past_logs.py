@@ -40,7 +40,7 @@ def print_past_logs(console: Console, request: LogRequest, history: History, rec
             lines = [each for each in lines if not each.stamp or (Instant.parse(each.stamp) or since) >= since]
         if request.tail is not None:
             lines = lines[len(lines) - min(request.tail, len(lines)) :]
-        texts = (f"{stamp} {text}" if request.timestamps and stamp else text for stamp, text in lines)
+        texts = (f"{each.stamp} {each.text}" if request.timestamps and each.stamp else each.text for each in lines)
         printer.print(sources[tail] if request.choice.all_nodes else "", *texts)
 
 
