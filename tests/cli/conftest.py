@@ -30,6 +30,7 @@ class RecordingDisplay(JobDisplay):
         self.lines: list[str] = []
         self.log_states: list[str] = []
         self.warnings: list[str] = []
+        self.hints: list[str] = []
         self.states: list[JobState] = []
 
     def log(self, job: ObjectKey, node: str, text: str) -> None:
@@ -40,6 +41,12 @@ class RecordingDisplay(JobDisplay):
 
     def warning(self, job: ObjectKey, text: str) -> None:
         self.warnings.append(f"{job.name}: {text}")
+
+    def hint(self, job: ObjectKey, text: str) -> None:
+        self.hints.append(f"{job.name}: {text}")
+
+    def advice(self, job: ObjectKey, remedy: str) -> None:
+        self.hints.append(f"{job.name}: {remedy}")
 
     def state(self, job: ObjectKey, state: JobState) -> None:
         if state not in self.states:

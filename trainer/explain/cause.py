@@ -6,6 +6,8 @@ import shlex
 from dataclasses import dataclass
 from enum import StrEnum
 
+UNSCHEDULABLE = "Unschedulable"
+"""The reason for which a pod waits for a node; the details are what nodes lack."""
 _LIMIT = 2000
 """Characters of a text; anybody may write objects with far longer ones."""
 
@@ -52,6 +54,11 @@ class Cause:
     """The fields of TrainJob or runtime that ask for what is missing."""
     details: tuple[str, ...] = ()
     """Further lines, such as the last ones of a log."""
+
+    @property
+    def sentence(self) -> str:
+        """The message, or what the nodes lack for a pod, where the message is that of the scheduler."""
+        return self.details[0] if self.reason == UNSCHEDULABLE and self.details else self.message
 
 
 @dataclass(frozen=True, slots=True)

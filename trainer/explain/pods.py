@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from trainer.api.trainjob_status import ConditionReason, ConditionType
-from trainer.explain.cause import Cause, Subject, describe, kubectl, one_line, trainer
+from trainer.explain.cause import UNSCHEDULABLE, Cause, Subject, describe, kubectl, one_line, trainer
 from trainer.explain.node_room import misfits
 from trainer.explain.remedies import refusal_of, remedy_of
 from trainer.explain.snapshot import Snapshot
@@ -69,7 +69,7 @@ def _cause(snapshot: Snapshot, problem: PodProblem) -> Cause | None:
         remedy, command = refusal.remedy, refusal.command or command
     elif problem.reason in _CLAIM_REASONS:
         command = kubectl("describe", "pvc", about.name, namespace=about.namespace)
-    elif problem.reason == "Unschedulable":
+    elif problem.reason == UNSCHEDULABLE:
         remedy, command, further = _unschedulable(snapshot, problem, command)
     elif problem.reason == "SchedulingGated":
         remedy = f"{_gates(snapshot, problem)}{remedy}"

@@ -67,6 +67,20 @@ def test_several_jobs_are_reported_apart(clock: ManualClock) -> None:
     assert text_of(console).splitlines() == ["a/node-0 | x", "warning: b: y", "default/a/node-0 | z"]
 
 
+def test_advice(clock: ManualClock) -> None:
+    """What to do is said with the command that says more, which leads to the same cluster."""
+    console = screen()
+    with JobDisplay(console, [A], clock, target=" --context x") as display:
+        display.advice(A, "ask for less")
+        display.hint(A, "no progress")
+
+    assert text_of(console).splitlines() == [
+        "  remedy   ask for less",
+        "  more     trainer explain a -n default --context x",
+        "note: no progress",
+    ]
+
+
 async def test_live_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch, clock: ManualClock) -> None:
     """On a terminal the elapsed time ticks at the bottom, and states are not repeated above."""
     monkeypatch.setenv("TERM", "xterm")

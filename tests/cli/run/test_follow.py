@@ -10,6 +10,8 @@ import anyio
 import pytest
 
 from tests.cli.conftest import RecordingDisplay, finished, node_pod, train_job
+from tests.explain import samples
+from trainer.api.progress import MONITORING
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.jobs.state import JobState
 from trainer.cli.run.follow import JobOutcome, follow_jobs
@@ -20,7 +22,8 @@ from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import EVENTS, JOBS, Resource
 from trainer.progress.interest import MetricValue
-from trainer_kube_testing import FakeClient, ManualClock
+from trainer.workloads import JOBSETS
+from trainer_kube_testing import FakeClient, ManualClock, eventually
 
 DEMO = ObjectKey("default", "demo")
 
@@ -265,6 +268,92 @@ async def test_what_may_not_be_watched(
         client.add(train_job(**finished("Complete", "Done", "all Jobs are complete")))
     told = [each for each in display.warnings if "cannot be watched" in each]
     assert told == [f"demo: {watched} cannot be watched, trying again: jane may not"]
+
+
+def gpu_is_missing(place: str) -> Object:
+    """The TrainJob, Pending with the words of the scheduler about a pod."""
+    message = f"pod {place}: 0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
+    pending = samples.condition("Pending", reason="Unschedulable", message=message)
+    return samples.train_job(pending, state="Pending")
+
+
+async def test_why_it_is_pending(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
+    """It is said in the sentence of `trainer explain`, with the remedy, once for each cause; its events say no more."""
+    text = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
+    spec = {"containers": [{"name": "trainer", "resources": {"requests": {"nvidia.com/gpu": "1"}}}]}
+    for obj in (samples.jobset(), samples.JOB, samples.unscheduled(text, spec=spec), samples.node()):
+        client.add(obj)
+    async with following(client, display, clock, samples.train_job()):
+        client.add(samples.event("Pod", "demo-node-0-0-abcde", "uid-of-pod-0", "FailedScheduling", text))
+        for place in ("a", "b"):
+            client.add(gpu_is_missing(place))
+            await clock.advance(10)
+            await eventually(lambda: [state.word for state in display.states][-1] == "Pending")
+        await clock.advance(60)
+        client.add(train_job(**finished("Complete", "Done", "")))
+
+    lacking = "Unschedulable: no node that the pod may run on has nvidia.com/gpu"
+    assert [state.explanation for state in display.states if state.word == "Pending"] == [lacking]
+    (hint,) = display.hints
+    assert hint.startswith("demo: ask for a resource that nodes have")
+    assert display.warnings == []
+
+
+async def test_pending_without_a_cause(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
+    """Where nothing can be read, the message of the TrainJob is shown."""
+    client.faults.fail(ForbiddenError(403, "jane may not"), times=None, resource=JOBSETS)
+    async with following(client, display, clock, samples.train_job()):
+        client.add(samples.train_job(samples.condition("Pending", reason="Other", message="text"), state="Pending"))
+        await eventually(lambda: [state.word for state in display.states][-1] == "Pending")
+        client.add(train_job(**finished("Complete", "Done", "")))
+
+    assert "Other: text" in [state.explanation for state in display.states]
+
+
+async def test_a_pod_that_no_node_takes(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
+    """Its event is shown after a while where no manager makes the TrainJob Pending."""
+    async with following(client, display, clock, samples.train_job()):
+        client.add(samples.unscheduled("no node"))
+        client.add(samples.event("Pod", "demo-node-0-0-abcde", "uid-of-pod-0", "FailedScheduling", "no node"))
+        await clock.advance(14)
+        assert display.warnings == []
+        await clock.advance(2)
+        client.add(train_job(**finished("Complete", "Done", "")))
+
+    assert display.warnings == ["demo: Pod demo-node-0-0-abcde: FailedScheduling: no node"]
+
+
+@pytest.mark.parametrize(
+    ("line", "annotations", "hints"),
+    [
+        pytest.param("working on it", {}, 1, id="nothing"),
+        pytest.param("Epoch 1/2 loss=0.5", {}, 0, id="plain lines"),
+        pytest.param("working on it", {MONITORING: "false"}, 0, id="switched off"),
+    ],
+)
+async def test_missing_progress(
+    client: FakeClient,
+    display: RecordingDisplay,
+    clock: ManualClock,
+    line: str,
+    annotations: dict[str, str],
+    hints: int,
+) -> None:
+    """A training that has run for a minute without progress makes the user read how to get it, once."""
+    job = train_job(state="Running")
+    job["metadata"]["annotations"] = annotations
+    client.add(node_pod("demo", 0))
+    client.log("demo-node-0-0-abcde", "default").write(f"{line}\n".encode())
+    async with following(client, display, clock, job):
+        await clock.advance(59)
+        assert display.hints == []
+        await clock.advance(300)
+        client.log("demo-node-0-0-abcde", "default").end()
+        client.add(node_pod("demo", 0, phase="Succeeded"))
+        client.add(train_job(**finished("Complete", "Done", "")))
+
+    assert len(display.hints) == hints
+    assert all("docs/progress.md" in hint for hint in display.hints)
 
 
 def test_exit_code_of_several() -> None:

@@ -50,15 +50,16 @@ def attach(
     begin = Instant.of(SystemClock().now() - age) if age is not None else None
     options = WHOLE if begin is None else ContainerLogOptions(since=begin)
     connection = current_cluster(kubeconfig, context)
-    follow = partial(_follow, options)
-    raise typer.Exit(submit_and_follow(connection, find, follow, timeout, cluster_options(kubeconfig, context)))
+    target = cluster_options(kubeconfig, context)
+    follow = partial(_follow, options, target)
+    raise typer.Exit(submit_and_follow(connection, find, follow, timeout, target))
 
 
 async def _follow(
-    options: ContainerLogOptions, client: Client, jobs: list[Object], clock: Clock
+    options: ContainerLogOptions, target: str, client: Client, jobs: list[Object], clock: Clock
 ) -> Mapping[ObjectKey, JobOutcome]:
     """Follow a TrainJob; the time that it takes counts from its creation."""
     row = TrainJobRow.of(jobs[0])
     until = parse_timestamp(row.ended) if row.ended else clock.now()
     elapsed = (until - parse_timestamp(row.created)).total_seconds() if row.created else 0
-    return await follow_on_screen(client, jobs, clock, elapsed=max(elapsed, 0), options=options)
+    return await follow_on_screen(client, jobs, clock, elapsed=max(elapsed, 0), options=options, target=target)

@@ -30,8 +30,12 @@ _STEP = 10
 class JobDisplay:
     """Prints what happens to TrainJobs; a context manager that owns the bottom of a terminal while it is open."""
 
-    def __init__(self, console: Console, jobs: Sequence[ObjectKey], clock: Clock, *, elapsed: float = 0) -> None:
+    def __init__(
+        self, console: Console, jobs: Sequence[ObjectKey], clock: Clock, *, elapsed: float = 0, target: str = ""
+    ) -> None:
         self._console = console
+        # The options that lead to the cluster, for commands that are suggested.
+        self._target = target
         self._clock = clock
         # Of a training that is attached to, so many seconds have passed already.
         self._started = clock.monotonic() - elapsed
@@ -77,6 +81,17 @@ class JobDisplay:
         prefix = "" if len(self._states) == 1 else f"{self._label(job)}: "
         line = Text("warning: ", style="bold yellow").append(f"{prefix}{printable(text)}", style="not bold default")
         self._console.print(line)
+
+    def hint(self, job: ObjectKey, text: str) -> None:
+        """Print a line of advice about a job."""
+        prefix = "" if len(self._states) == 1 else f"{self._label(job)}: "
+        self._console.print(Text("note: ", style="bold").append(f"{prefix}{printable(text)}", style="not bold default"))
+
+    def advice(self, job: ObjectKey, remedy: str) -> None:
+        """Print what to do about the state of a job that was shown last, and the command that says more."""
+        command = f"trainer explain {job.name} -n {job.namespace}{self._target}"
+        for name, text in (("remedy", remedy), ("more", command)):  # as `trainer explain` prints them
+            self._console.print(Text(f"  {name:<9}", style="bold").append(printable(text), style="not bold default"))
 
     def state(self, job: ObjectKey, state: JobState) -> None:
         """Show a job's state; without a live line print every change of state, and progress every 10 per cent."""

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
 
 from trainer.api.jobset_labels import JOBSET_NAME
-from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.trainjob_status import State
 from trainer.cli.jobs.receiver import Receiver, report_errors, watch_for
 from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.follower import WHOLE, JobLogs, LogConsumer, all_containers
 from trainer.cli.run.display import JobDisplay
+from trainer.cli.run.job_warnings import JobWarnings
 from trainer.cli.run.logged_progress import LoggedProgress
-from trainer.framework.deploying.deployer import FIELD_MANAGER
+from trainer.cli.run.pending import PendingCause
+from trainer.explain import Cause
+from trainer.framework.status.status import UNTOUCHED
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock
-from trainer.kube.objects import Object, ObjectKey, controller_of, key_of, metadata_of, name_of, uid_of
+from trainer.kube.objects import Object, ObjectKey, key_of, uid_of
 from trainer.kube.podlogs.container_log import ContainerLogOptions
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import EVENTS, JOBS
@@ -27,54 +31,16 @@ from trainer.progress.containers import ResultSource, StartedContainer, result_s
 from trainer.progress.log_lines import log_lines
 from trainer.progress.terminal_line import without_colors
 
-
-class JobWarnings:
-    """Prints the Warning events of a namespace that concern one job or an object of it."""
-
-    def __init__(self, job: Object, show: Callable[[str], None]) -> None:
-        self._name = name_of(job)
-        self._created: str = metadata_of(job).get("creationTimestamp") or ""
-        self._show = show
-        self._uids = {uid_of(job)}
-        self._unclaimed: dict[str, Object] = {}
-        self._shown: set[tuple[str, str, str]] = set()
-
-    def see_object(self, obj: Object) -> None:
-        """Take an object of the job, and its controller (a Job's is the JobSet)."""
-        self._uids |= {uid_of(obj), (controller_of(obj) or {}).get("uid", "")}
-        for event in list(self._unclaimed.values()):
-            self.see_event(event)
-
-    def see_event(self, event: Object) -> None:
-        """Show the event if it concerns the job, or later, once its object is known to be one of the job's.
-
-        Events of the TrainJob controller about the TrainJob repeat its conditions, which are shown anyway.
-        """
-        about = event.get("involvedObject") or {}
-        repeats = about.get("kind") == TRAIN_JOBS.kind and event.get("reportingComponent") == FIELD_MANAGER
-        if event.get("type") != "Warning" or repeats:
-            return
-        if not self._concerns_job(about, event):
-            self._unclaimed[uid_of(event)] = event
-            return
-        self._unclaimed.pop(uid_of(event), None)
-        kind, name = about.get("kind", ""), about.get("name", "")
-        said = (event.get("reason", ""), event.get("message", ""))
-        # A thousand pods often have the same problem.
-        content = (kind if kind == "Pod" else f"{kind} {name}", *said)
-        if content not in self._shown:
-            self._shown.add(content)
-            self._show(": ".join(part for part in (f"{kind} {name}", *said) if part))
-
-    def _concerns_job(self, about: Mapping[str, str], event: Object) -> bool:
-        if about.get("uid") in self._uids:
-            return True
-        seen = event.get("lastTimestamp") or event.get("eventTime") or ""
-        return about.get("kind") == "JobSet" and about.get("name") == self._name and seen >= self._created
-
-
 _HINT_SECONDS = 10.0
 """After this time without a sign of a controller the user gets a hint."""
+_PROGRESS_SECONDS = 60.0
+"""After this time without progress of a training that runs the user gets a hint."""
+_PROGRESS_HINT = (
+    "no progress or metrics found in the log so far; lines such as `Epoch 3/10 loss=0.31` are understood, and "
+    "docs/progress.md says how each framework reports"
+)
+_SAYS_LITTLE = frozenset({UNTOUCHED, State.CREATED, State.RUNNING})
+"""States that do not say that pods wait for nodes."""
 _RESULT = re.compile(r"test \w+: ")
 
 
@@ -120,7 +86,12 @@ class _JobFollower(LogConsumer):
     """Follows one job: its logs, its state and its warning events go to the display."""
 
     def __init__(
-        self, client: Client, job: Object, display: JobDisplay, clock: Clock, options: ContainerLogOptions
+        self,
+        client: Client,
+        job: Object,
+        display: JobDisplay,
+        clock: Clock,
+        options: ContainerLogOptions,
     ) -> None:
         self._client = client
         self._display = display
@@ -128,6 +99,8 @@ class _JobFollower(LogConsumer):
         self.key = key_of(job)
         self._state = JobState()
         self._warnings = JobWarnings(job, self.warn)
+        self._runs = anyio.Event()
+        self._pending = PendingCause(client, self.key, clock, self._advise)
         self._logs = JobLogs(client, job, clock, self, choose=self._choose, options=lambda _: options)
         self._progress = LoggedProgress(client, job)
         self._result_sources: dict[str, ResultSource] = {}
@@ -146,7 +119,13 @@ class _JobFollower(LogConsumer):
             ):
                 informer = watch_for(Receiver(tasks, receive), self._client, resource, selection, self._clock)
                 tasks.start_soon(report_errors, informer, watched, self.warn, self._clock)
-            tasks.start_soon(self._hint_at_missing_controller)
+            for task in (
+                self._hint_at_missing_controller,
+                self._hint_at_missing_progress,
+                partial(self._warnings.show_unscheduled, self._clock, self._says_little),
+                self._pending.run,
+            ):
+                tasks.start_soon(task)
             still_exists = await self._logs.run()
             tasks.cancel_scope.cancel()
         if not still_exists:
@@ -187,8 +166,20 @@ class _JobFollower(LogConsumer):
     def _show(self, state: JobState) -> None:
         """Show the state with what the logs say; that of an ended job when the logs are complete."""
         self._state = state.with_progress(self._progress.latest).with_steps(self._progress.steps)
-        if not self._state.is_terminal:
-            self._display.state(self.key, self._state)
+        if self._state.word == State.RUNNING:
+            self._runs.set()
+        shown = self._pending.shown(self._state)
+        if shown is not None and not shown.is_terminal:
+            self._display.state(self.key, shown)
+
+    def _advise(self, cause: Cause | None) -> None:
+        """Show why it is Pending, after that was looked for, and what to do, once for each cause."""
+        self._show(self._state)
+        if cause is not None and self._state.word == State.PENDING:
+            self._display.advice(self.key, cause.remedy)
+
+    def _says_little(self) -> bool:
+        return self._state.word in _SAYS_LITTLE
 
     def warn(self, text: str) -> None:
         """See `LogConsumer`."""
@@ -210,3 +201,12 @@ class _JobFollower(LogConsumer):
         if self._state.is_untouched:
             hint = "no controller manager has handled the TrainJob yet: check whether one is running (trainer status)"
             self.warn(hint)
+
+    async def _hint_at_missing_progress(self) -> None:
+        """Say how to get progress where a training has run for a minute without any, and its log is read."""
+        await self._runs.wait()
+        await self._clock.sleep(_PROGRESS_SECONDS)
+        while self._state.word != State.RUNNING or self._state.step is not None:
+            await self._clock.sleep(_PROGRESS_SECONDS)
+        if self._state.progress.updated is None and self._progress.is_monitored:
+            self._display.hint(self.key, _PROGRESS_HINT)

@@ -25,7 +25,7 @@ class LoggedProgress:
         self._job = job
         self._training: Reports | None = None
         self._steps: dict[str, Reports] = {}
-        self._is_monitored = True
+        self.is_monitored = True
         """Whether the annotations of TrainJob and JobSet allow to read the logs."""
         self.latest = NOTHING_REPORTED
         """The last reported progress of the training."""
@@ -54,14 +54,14 @@ class LoggedProgress:
         if not pods:
             return
         owners = self._job, await self.primary.jobset_of(pods)  # the JobSet has the annotations of the runtime
-        self._is_monitored = all(monitoring_enabled(annotations_of(owner)) for owner in owners)
+        self.is_monitored = all(monitoring_enabled(annotations_of(owner)) for owner in owners)
         with_plain_lines = all(plain_lines_enabled(annotations_of(owner)) for owner in owners)
         if (state := await self.primary.find(pods)) is not None:
             self._training = _observed(self._training, state, with_plain_lines=with_plain_lines)
 
     def take(self, container: StartedContainer, block: bytes) -> bool:
         """Read lines of a container's log; returns whether they report progress."""
-        if not self._is_monitored:
+        if not self.is_monitored:
             return False
         training = self._training
         if training is not None and training.state.place == container.place:
@@ -72,7 +72,7 @@ class LoggedProgress:
     def take_state(self, container: StartedContainer, line: bytes, now: Instant) -> bool:
         """Likewise of the last state of a line that is written over, such as a progress bar."""
         training = self._training
-        if not self._is_monitored or training is None or training.state.place != container.place:
+        if not self.is_monitored or training is None or training.state.place != container.place:
             return False
         return self._show(training, training.read_state(line, now))
 

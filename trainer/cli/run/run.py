@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import fields
+from functools import partial
 from typing import TypeAlias
 
 import typer
@@ -51,10 +52,20 @@ from trainer.kubernetes_yaml import dump, join
 
 
 async def follow_on_screen(
-    client: Client, jobs: list[Object], clock: Clock, *, elapsed: float = 0, options: ContainerLogOptions = WHOLE
+    client: Client,
+    jobs: list[Object],
+    clock: Clock,
+    *,
+    elapsed: float = 0,
+    options: ContainerLogOptions = WHOLE,
+    target: str = "",
 ) -> Mapping[ObjectKey, JobOutcome]:
-    """Follow the jobs, which began so many seconds ago, to their end on standard output."""
-    with JobDisplay(output(), [key_of(job) for job in jobs], clock, elapsed=elapsed) as display:
+    """Follow the jobs, which began so many seconds ago, to their end on standard output.
+
+    The target are the options that lead to their cluster, for commands that are suggested.
+    """
+    keys = [key_of(job) for job in jobs]
+    with JobDisplay(output(), keys, clock, elapsed=elapsed, target=target) as display:
         return await follow_jobs(client, jobs, display, clock, options)
 
 
@@ -131,7 +142,8 @@ def run(
     is_followed = follow and not (suspend or dry_run or print_as)
     connection = current_cluster(kubeconfig, context)
     target = cluster_options(kubeconfig, context)
-    raise typer.Exit(submit_and_follow(connection, send, follow_on_screen if is_followed else None, timeout, target))
+    follow_them = partial(follow_on_screen, target=target) if is_followed else None
+    raise typer.Exit(submit_and_follow(connection, send, follow_them, timeout, target))
 
 
 _OPTION_NAMES = {"resources": "resource", "processes": "procs"}
