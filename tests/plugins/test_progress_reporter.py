@@ -222,10 +222,34 @@ def test_warnings(image: str, policy: Object | None, warning: str) -> None:
     assert all(warning in each for each in found)
 
 
-def test_no_warning_for_a_runtime() -> None:
-    """Nobody is warned of what only the runtime asks for."""
-    obj = runtime_object(replicated_job("node"))
+@pytest.mark.parametrize(
+    ("container", "spec", "warning"),
+    [
+        pytest.param({}, {}, "", id="as-the-runtime-has-it"),
+        pytest.param({}, {"trainer": {"image": "i", "args": ["x"]}}, "", id="the-same-image"),
+        pytest.param({}, {"trainer": {"image": "mine"}}, "spec.trainer.image: is another", id="another-image"),
+        pytest.param({"env": PATH}, {"trainer": {"image": "mine"}}, "", id="path-of-the-runtime"),
+        pytest.param({}, {"trainer": {"image": "mine", "env": PATH}}, "", id="path-of-the-trainjob"),
+        pytest.param(
+            {},
+            {"trainer": {"env": [{"name": "PYTHONPATH", "valueFrom": FIELD}]}},
+            "spec.trainer.env[PYTHONPATH]: is known to the cluster only",
+            id="unknown-path",
+        ),
+        pytest.param({}, {"podSpecOverrides": [OVERRIDE]}, "container trainer: may have a PYTHONPATH", id="override"),
+        pytest.param({"envFrom": FROM}, {}, "", id="variables-of-the-runtime"),
+    ],
+)
+def test_warnings_where_the_runtime_asks(container: Object, spec: Object, warning: str) -> None:
+    """A TrainJob that keeps away the reporter of its runtime is admitted with the reason and the remedy, once."""
+    job = train_job(None, **spec)
+    obj = runtime_object(replicated_job("node", {"name": "trainer", "image": "i"} | container))
     obj["spec"]["template"]["metadata"] = {"annotations": {REPORTER: "true"}}
-    job = train_job(None)
     info = extract(job, ClusterTrainingRuntime.from_object(obj))
+    found = [str(each) for each in plugin().validate(info, None, job)]
+    assert [each[: len(warning)] for each in found] == ([warning] if warning else [])
+    assert all(f'{REPORTER}="true"' in each for each in found)
     assert list(plugin(image="").validate(info, None, job)) == []
+    assert list(plugin().validate(info, job, job)) == []
+    declined = train_job("false", **spec)
+    assert list(plugin().validate(info, None, declined)) == []

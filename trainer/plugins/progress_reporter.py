@@ -37,6 +37,10 @@ DIRECTORY: Final = "/opt/trainer-reporter"
 FILTER: Final = "ignore::trainer_reporter.Never"
 """The warning filter that makes Python import the reporter."""
 _PATH, _WARNINGS = "PYTHONPATH", "PYTHONWARNINGS"
+_NO_REPORTER: Final = (
+    f'so no reporter of progress is put beside the training: annotate the TrainJob with {REPORTER}="true" to have it, '
+    'or with "false" if the training reports by itself'
+)
 _SEPARATORS: Final = {_PATH: ":", _WARNINGS: ","}
 
 
@@ -63,7 +67,13 @@ class ProgressReporter:
 
     def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[Finding]:
         """Warn where the reporter is asked for and cannot be had."""
-        if _stated(info, new) != "true" or old is not None:
+        stated = _stated(info, new)
+        if old is not None or stated not in {None, "true"}:
+            return
+        if stated is None:
+            hindrance = _hindrance(info, new) if self._image and info.launcher is None else None
+            if hindrance is not None:
+                yield hindrance
             return
         field = f"metadata.annotations[{REPORTER}]"
         if not self._image:
@@ -128,6 +138,27 @@ def _is_wanted(info: RuntimeInfo, train_job: TrainJob) -> bool:
     return bool(_value(main, _PATH)) or (_has_image_of_runtime(info) and not main.env_from)
 
 
+def _hindrance(info: RuntimeInfo, train_job: TrainJob) -> AdmissionWarning | None:
+    """What the TrainJob has that keeps away the reporter for which its runtime asks; None where nothing does."""
+    if not info.trains or info.annotations.get(REPORTER) != "true":
+        return None
+    main = _reporting(info).main_container
+    trainer = train_job.spec.trainer
+    stated = next((each for each in (trainer and trainer.env) or () if each.name == _PATH), None)
+    path = _value(main, _PATH) if stated is None else None if stated.value_from else stated.value or ""
+    if path is None:
+        return AdmissionWarning(f"spec.trainer.env[{_PATH}]", f"is known to the cluster only, and {_NO_REPORTER}")
+    if path:
+        return None
+    if not _has_image_of_runtime(info):
+        rule = f"is another than that of the runtime, whose {_PATH} is unknown, and {_NO_REPORTER}"
+        return AdmissionWarning("spec.trainer.image", rule)
+    if main.env_from and not _of_runtime(info).get("envFrom"):
+        rule = f"may have a {_PATH} in the variables of its ConfigMaps and Secrets, and {_NO_REPORTER}"
+        return AdmissionWarning(f"container {main.name}", rule)
+    return None
+
+
 def _stated(info: RuntimeInfo, train_job: TrainJob) -> str | None:
     """The annotation of the TrainJob, or of what it says about its JobSet."""
     stated = (train_job.metadata.annotations or {}, info.train_job_annotations)
@@ -135,10 +166,14 @@ def _stated(info: RuntimeInfo, train_job: TrainJob) -> str | None:
 
 
 def _has_image_of_runtime(info: RuntimeInfo) -> bool:
+    return _of_runtime(info).get("image") == _reporting(info).main_container.image
+
+
+def _of_runtime(info: RuntimeInfo) -> Object:
+    """The container that trains as the runtime has it; empty without one of its name."""
     pods = _reporting(info)
-    main = pods.main_container
     template = pod_spec_of(info.job_of(pods)).get("containers") or []
-    return any(each["name"] == main.name and each.get("image") == main.image for each in template)
+    return next((each for each in template if each["name"] == pods.main_container.name), {})
 
 
 def _reporting(info: RuntimeInfo) -> PodSet:
