@@ -40,9 +40,9 @@ class Home:
         )
 
     def run_on_terminal(self, typed: str, *command: str) -> str:
-        """What a command shows on a terminal on which this is typed."""
-        environment = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
-        environment |= {"XDG_STATE_HOME": str(self.state)}
+        """What a command shows on a terminal with colours on which this is typed."""
+        environment = {name: value for name, value in os.environ.items() if name not in {"KUBECONFIG", "NO_COLOR"}}
+        environment |= {"XDG_STATE_HOME": str(self.state), "TERM": "xterm"}
         ours, theirs = pty.openpty()
         with os.fdopen(ours, "r+b", buffering=0) as terminal:
             with os.fdopen(theirs, "r+b", buffering=0) as end:

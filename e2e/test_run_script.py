@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,6 +53,15 @@ jax.distributed.initialize(
 )
 print("processes", jax.process_count(), flush=True)
 """
+BAR = """\
+import sys, time
+print("\\033]0;title\\007\\033[32mbegin", flush=True)
+for step in range(2001):
+    sys.stderr.write(f"\\r{step // 20:3}%|{'#' * 40}| {step}/2000 [00:01<00:01, 1000.00it/s]")
+    time.sleep(0.001)
+print("\\nend", flush=True)
+"""
+"""A bar of far more than 64 KiB without a newline."""
 SUM = """\
 from mpi4py import MPI
 print("ranks", MPI.COMM_WORLD.size, MPI.COMM_WORLD.allreduce(MPI.COMM_WORLD.rank), flush=True)
@@ -103,6 +113,24 @@ def test_plain(home: Home, tmp_path: Path) -> None:
     (code,) = (name for name in _config_maps(home) if name.startswith("plain-script-code-"))
     home.trainer("delete", "plain-script")
     until(lambda: code not in _config_maps(home), "the code of the deleted TrainJob is gone")
+
+
+@ONE_VERSION
+def test_progress_bar(home: Home, tmp_path: Path) -> None:
+    """A long bar is one line that is drawn anew on a terminal, its last state elsewhere, and progress in both."""
+    (tmp_path / "train.py").write_text(BAR)
+
+    shown = home.run_on_terminal("", "trainer", "run", str(tmp_path / "train.py"), "--name", "bar")
+
+    assert "\033]" not in shown
+    assert "\033[32mbegin\033[0m" in shown
+    states = [int(step) for step in re.findall(r"#\| (\d+)/2000 ", shown)]
+    assert len({*states}) > 2
+    assert states == sorted(states)
+    assert states[-1] == 2000
+    lines = home.trainer("logs", "bar").stdout.splitlines()
+    assert lines == ["begin", f"100%|{'#' * 40}| 2000/2000 [00:01<00:01, 1000.00it/s]", "end"]
+    until(lambda: " 100 %" in home.trainer("get", "bar").stdout, "the bar is progress of the TrainJob")
 
 
 def _config_maps(home: Home) -> list[str]:

@@ -56,7 +56,7 @@ def shown(line: str) -> str:
         if found["final"]:
             cells.obey(found["final"], found["parameters"])
         elif found["control"] == "\r":
-            cells.column = 0
+            cells.column, cells.is_written_over = 0, at < len(line)
         elif found["control"] == "\b":
             cells.column = max(cells.column - 1, 0)
         elif found["direction"]:
@@ -124,6 +124,7 @@ class _Cells:
         self._styles: list[_Style] = []
         self._style = _NO_STYLE
         self._has_styles = False
+        self.is_written_over = False
         self.column = 0
 
     def write(self, text: str) -> None:
@@ -158,6 +159,8 @@ class _Cells:
     def text(self) -> str:
         """The characters, with an escape where the style changes."""
         characters, styles = self._characters, self._styles
+        while self.is_written_over and characters and characters[-1] == " " and styles[-1] == _NO_STYLE:
+            del characters[-1], styles[-1]  # of a longer state before it
         if not self._has_styles:
             return "".join(characters)
         parts, style, start = [], _NO_STYLE, 0
