@@ -227,7 +227,7 @@ def test_warnings(image: str, policy: Object | None, warning: str) -> None:
     [
         pytest.param({}, {}, "", id="as-the-runtime-has-it"),
         pytest.param({}, {"trainer": {"image": "i", "args": ["x"]}}, "", id="the-same-image"),
-        pytest.param({}, {"trainer": {"image": "mine"}}, "spec.trainer.image: is another", id="another-image"),
+        pytest.param({}, {"trainer": {"image": "mine"}}, "spec.trainer.image: is not the image", id="another-image"),
         pytest.param({"env": PATH}, {"trainer": {"image": "mine"}}, "", id="path-of-the-runtime"),
         pytest.param({}, {"trainer": {"image": "mine", "env": PATH}}, "", id="path-of-the-trainjob"),
         pytest.param(

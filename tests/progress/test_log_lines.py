@@ -17,7 +17,7 @@ V2 = b"[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
     [
         pytest.param(T + b"one\n" + T + b"two\n", ["one", "two"], id="lines"),
         pytest.param(T + V2 + b" {}\n" + T + b"x\n", ["x"], id="message"),
-        pytest.param(T + b" 10 %\r 20 %\r" + V2 + b" {}\n", [" 20 %"], id="behind a progress bar"),
+        pytest.param(T + b" 10 %\r 20 %" + V2 + b" {}\n" + T + b"\r 30 %\n", [" 30 %"], id="behind a progress bar"),
         pytest.param(T + b"\x1b]0;title\x07\x1b[31mred\n" + T + b"bell\x07\n", [RED, "bell"], id="escapes"),
         pytest.param(T + b"a\xc2\x9b2Jb\n" + T + b"\xe2\x80\xaex\n", ["ab", "\ufffdx"], id="escapes beyond ASCII"),
         pytest.param(T + b"\r0%\x1b[A\n" + T + b"\r100%\n", ["100%"], id="a bar below another"),
@@ -35,10 +35,10 @@ def test_messages_can_be_kept() -> None:
 
 
 def test_overwritten_lines_can_be_had() -> None:
-    """Who draws lines over each other gets the states of a bar below another as well."""
-    block = b"".join((T, b"\r0%\x1b[A\n", T, b"\r100%\n"))
+    """Who draws lines over each other gets the states of a bar below another, or with a message behind it, as well."""
+    block = b"".join((T, b"\r0%\x1b[A\n", T, b"\r50%", V2, b" {}\n", T, b"\r100%\n"))
     lines = [(line.text, line.is_overwritten) for line in log_lines(block, with_overwritten=True)]
-    assert lines == [("0%", True), ("100%", False)]
+    assert lines == [("0%", True), ("50%", True), ("100%", False)]
 
 
 def test_without_timestamp() -> None:

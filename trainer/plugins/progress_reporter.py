@@ -147,14 +147,14 @@ def _hindrance(info: RuntimeInfo, train_job: TrainJob) -> AdmissionWarning | Non
     stated = next((each for each in (trainer and trainer.env) or () if each.name == _PATH), None)
     path = _value(main, _PATH) if stated is None else None if stated.value_from else stated.value or ""
     if path is None:
-        return AdmissionWarning(f"spec.trainer.env[{_PATH}]", f"is known to the cluster only, and {_NO_REPORTER}")
+        return AdmissionWarning(f"spec.trainer.env[{_PATH}]", f"is known to the cluster only, {_NO_REPORTER}")
     if path:
         return None
     if not _has_image_of_runtime(info):
-        rule = f"is another than that of the runtime, whose {_PATH} is unknown, and {_NO_REPORTER}"
+        rule = f"is not the image of the runtime and may have a {_PATH} of its own, {_NO_REPORTER}"
         return AdmissionWarning("spec.trainer.image", rule)
     if main.env_from and not _of_runtime(info).get("envFrom"):
-        rule = f"may have a {_PATH} in the variables of its ConfigMaps and Secrets, and {_NO_REPORTER}"
+        rule = f"may have a {_PATH} in the variables of its ConfigMaps and Secrets, {_NO_REPORTER}"
         return AdmissionWarning(f"container {main.name}", rule)
     return None
 

@@ -18,13 +18,13 @@ class LogLine(NamedTuple):
     text: str
     """The line without its end, as a terminal shows it, see `terminal_line`: it may have colours."""
     is_overwritten: bool = False
-    """Whether the next line takes its place, as with a progress bar below another."""
+    """Whether the next line takes its place: that of a progress bar below another, or that a message has ended."""
 
 
 def log_lines(block: bytes, *, with_messages: bool = False, with_overwritten: bool = False) -> Iterator[LogLine]:
     """The lines of a block of whole lines, each with its timestamp, from `ContainerLog`.
 
-    Without messages about progress only the rest of a line with one is left, such as a progress bar.
+    Messages about progress are left out by default, and lines that the next one takes the place of.
     """
     may_have_messages = not with_messages and TAG_END in block
     is_special = may_be_special(block)
@@ -37,7 +37,8 @@ def log_lines(block: bytes, *, with_messages: bool = False, with_overwritten: bo
         kept = without_message(written) if may_have_messages and second else written
         if kept is None:
             continue
-        vanishes = is_special and is_overwritten(kept)
+        # What a message is behind is the state of a bar, which goes on.
+        vanishes = kept is not written or (is_special and is_overwritten(kept))
         if with_overwritten or not vanishes:
             text = kept.decode(errors="replace")
             yield LogLine(stamp.decode(errors="replace"), shown(text) if is_special else text, vanishes)
