@@ -402,6 +402,12 @@ async def test_follow_a_progress_bar(
     assert text_of(console) == f"{drawn}30%{' ' * 18}\nend\n"
 
 
+async def test_a_bar_that_messages_cut(client: FakeClient, clock: ManualClock) -> None:
+    """Of a bar that goes on, only the last state is printed, however many messages stand behind its states."""
+    write(client, role_pod("node"), "begin", *(f"\r{percent}%{TAGGED}{{}}" for percent in (10, 20)))
+    assert await read(client, clock, RUNNING) == ["begin", "20%"]
+
+
 async def test_follow_before_the_start(
     client: FakeClient, clock: ManualClock, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,6 +26,11 @@ class LiveLine:
         return self._states.pop(source, None) is not None
 
     @property
+    def states(self) -> list[Text]:
+        """Those of all sources, the newest last."""
+        return [*self._states.values()]
+
+    @property
     def row(self) -> Text | None:
         """What is to be shown; None for nothing."""
         if not self._states:

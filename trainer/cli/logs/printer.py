@@ -30,6 +30,8 @@ class LogPrinter:
 
     def print(self, source: str, *texts: str) -> None:
         """Print lines: each `source | text`, or the text alone when the source is empty."""
+        if not texts:
+            return
         self._live.end(source)
         self.make_room()
         if not source:
@@ -43,11 +45,10 @@ class LogPrinter:
             self._bottom.draw()
 
     def show_state(self, source: str, text: str) -> None:
-        """Show the state of a line that is written over, on a terminal; elsewhere only the line itself is printed."""
-        if self._console.is_interactive:
-            self._live.take(source, self._line(source, text))
-            if self._bottom is not None:
-                self._bottom.draw()
+        """Show the state of a line that is written over, on a terminal; elsewhere the last one is for the end."""
+        self._live.take(source, self._line(source, text))
+        if self._bottom is not None:
+            self._bottom.draw()
 
     def make_room(self) -> None:
         """Erase the state that is shown, before somebody else prints."""
@@ -55,9 +56,12 @@ class LogPrinter:
             self._bottom.erase()
 
     def close(self) -> None:
-        """Leave the state that is shown where it is, as the last line."""
+        """Leave the state that is shown where it is, as the last line; where none is shown, print the last ones."""
         if self._bottom is not None:
             self._bottom.leave()
+        else:
+            for state in self._live.states:
+                self._console.print(state)
 
     def _line(self, source: str, text: str) -> Text:
         shown = Text.from_ansi(text) if self._is_colored and "\x1b" in text else Text(without_colors(text))
