@@ -119,7 +119,7 @@ def test_no_process_is_left(number: int, exit_code: int, sleeping: Process, tmp_
 
 def test_reader_that_has_seen_enough(tmp_path: Path) -> None:
     """A demo whose output nobody reads any more, as in `trainer demo | head`, ends and leaves nothing."""
-    ticks = "import time\nfor i in range(300): print('tick'); time.sleep(0.1)"
+    ticks = "import os, time\nfor i in range(300): print('tick', os.environ['JOB_COMPLETION_INDEX']); time.sleep(0.1)"
     process = demo(tmp_path, ticks)
     with subprocess.Popen(
         process.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | process.environment

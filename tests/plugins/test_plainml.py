@@ -11,9 +11,9 @@ from trainer.kube.objects import Object
 from trainer.plugins.plainml import PlainML
 
 WARNING = (
-    "spec.trainer.numNodes: the 2 nodes do not know each other, and each of them runs the whole training: "
-    "ClusterTrainingRuntime/blueprint has no framework in its mlPolicy; name a runtime of the framework, or "
-    "divide the work by $JOB_COMPLETION_INDEX"
+    "spec.trainer.numNodes: the 2 nodes do not know each other, since ClusterTrainingRuntime/blueprint has no "
+    "framework in its mlPolicy: each runs the whole training, unless that divides its work by JOB_COMPLETION_INDEX; "
+    "else name a runtime of the framework"
 )
 TWO: Object = {"numNodes": 2}
 NODE = replicated_job("node")

@@ -39,9 +39,9 @@ class PlainML:
         words += [str(variable.get("name")) for variable in (*container.env, *trainer_env(new))]
         if not any(map(_TELLS_NODES_APART.search, words)):
             text = (
-                f"the {stated} nodes do not know each other, and each of them runs the whole training: {info.runtime} "
-                "has no framework in its mlPolicy; name a runtime of the framework, or divide the work by "
-                "$JOB_COMPLETION_INDEX"
+                f"the {stated} nodes do not know each other, since {info.runtime} has no framework in its mlPolicy: "
+                "each runs the whole training, unless that divides its work by JOB_COMPLETION_INDEX; else name a "
+                "runtime of the framework"
             )
             yield AdmissionWarning("spec.trainer.numNodes", text)
 
