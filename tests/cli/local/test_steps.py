@@ -14,7 +14,7 @@ from trainer_kube_testing.clock import ManualClock
 async def test_terminal() -> None:
     """A step is shown when it begins, and its line then says how long it took; one that fails leaves nothing."""
     shown, clock = io.StringIO(), ManualClock()
-    steps = Steps(Console(file=shown, force_terminal=True), clock)
+    steps = Steps(Console(file=shown, force_terminal=True, force_interactive=True), clock)
 
     with steps.step("start the cluster"):
         assert shown.getvalue() == "start the cluster ..."

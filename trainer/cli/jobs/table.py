@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from functools import partial
 
 from rich.text import Text
 
@@ -29,20 +29,6 @@ _SHORTEST = {"NAMESPACE": 12, "NAME": 24, "RUNTIME": 14}
 """Columns whose texts are cut, and the cells that they keep while other columns can go."""
 _DISPENSABLE = ("UPDATED", "EPOCH", "STEP", "NODES", "RUNTIME", "AGE")
 """Columns that can go, the first one first."""
-
-
-class _Look(NamedTuple):
-    """What the columns show."""
-
-    has_empty: bool = True
-    """Whether columns that are empty for everybody stay."""
-    has_bar: bool = True
-    has_sentence: bool = True
-    """Whether it says `no report for 12m` and not `silent 12m`."""
-
-
-_LOOKS = (_Look(), _Look(False), _Look(False, False), _Look(False, False, False))
-"""From the widest one down."""
 
 
 @dataclass(slots=True)
@@ -82,13 +68,20 @@ class JobTable:
     def _laid_out(
         self, shown: Sequence[tuple[TrainJobRow, JobState]], now: datetime
     ) -> tuple[list[dict[str, Text]], dict[str, int]]:
-        """The rows in the look that fits, and the widths of the columns that stay."""
-        for look in _LOOKS:
-            rows = [self._cells(row, state, now, look) for row, state in shown]
-            titles = [title for title in self._titles() if look.has_empty or any(row[title] for row in rows)]
-            widths = {title: _widest(title, rows) for title in titles}
-            if self.width is None or total(widths) <= self.width:
-                break
+        """The rows, shortened until they fit, and the widths of the columns that stay.
+
+        First columns go that are empty for everybody, then the bar and the sentence of a training that is silent.
+        """
+        rows = [self._cells(row, state, now) for row, state in shown]
+        widths = {title: _widest(title, rows) for title in self._titles()}
+        if self.width is None or total(widths) <= self.width:
+            return rows, widths
+        widths = {title: width for title, width in widths.items() if any(row[title] for row in rows)}
+        for title, shorter in (("PROGRESS", _percentage), ("ETA", partial(_eta, has_sentence=False))):
+            if total(widths) > self.width and title in widths:
+                for row, (_, state) in zip(rows, shown, strict=True):
+                    row[title] = shorter(state, now)
+                widths[title] = _widest(title, rows)
         return rows, fitted(widths, self.width, _SHORTEST, _DISPENSABLE)
 
     def _titles(self) -> Sequence[str]:
@@ -96,7 +89,7 @@ class JobTable:
         details = ["EPOCH", _METRICS, "UPDATED", "NODES", "RUNTIME"] if self.is_wide else [_METRICS]
         return [*namespace, "NAME", "STATE", "PROGRESS", "ETA", "STEP", *details, "AGE"]
 
-    def _cells(self, row: TrainJobRow, state: JobState, now: datetime, look: _Look) -> dict[str, Text]:
+    def _cells(self, row: TrainJobRow, state: JobState, now: datetime) -> dict[str, Text]:
         step, progress = state.step, state.shown
         epochs = f"epoch {progress.epochs}" if progress.epochs else ""
         updated = f"{short_duration((now - progress.updated).total_seconds())} ago" if progress.updated else ""
@@ -106,8 +99,8 @@ class JobTable:
             "NAMESPACE": Text(row.namespace),
             "NAME": Text(row.name),
             "STATE": Text(printable(state.word), style=STATE_STYLES.get(state.word, "default")),
-            "PROGRESS": self._progress(progress.percentage, has_bar=look.has_bar),
-            "ETA": _eta(progress, now, has_sentence=look.has_sentence) if state.is_going_on else Text(),
+            "PROGRESS": self._bar(progress.percentage),
+            "ETA": _eta(state, now),
             "STEP": Text(step.name if step is not None else progress.steps or ("" if self.is_wide else epochs)),
             "EPOCH": Text(progress.epochs),
             _METRICS: metric,
@@ -117,11 +110,9 @@ class JobTable:
             "AGE": Text(age(row.created, now)),
         }
 
-    def _progress(self, percentage: int | None, *, has_bar: bool) -> Text:
+    def _bar(self, percentage: int | None) -> Text:
         if percentage is None:
             return Text()
-        if not has_bar:
-            return Text(f"{percentage:7}%")
         return progress_bar(percentage, _BAR, ascii_only=self.ascii_only).append(f" {percentage:3}%", style="default")
 
     def _metrics(self, progress: TrainingProgress) -> Sequence[MetricValue]:
@@ -148,8 +139,16 @@ def _widest(title: str, rows: Sequence[dict[str, Text]]) -> int:
     return max(len(title), *(row[title].cell_len for row in rows)) if rows else len(title)
 
 
-def _eta(progress: TrainingProgress, now: datetime, *, has_sentence: bool) -> Text:
+def _percentage(state: JobState, now: datetime) -> Text:  # noqa: ARG001 - as _eta
+    percentage = state.shown.percentage
+    return Text() if percentage is None else Text(f"{percentage:7}%")
+
+
+def _eta(state: JobState, now: datetime, *, has_sentence: bool = True) -> Text:
     """The remaining time, else for how long a training that reports usually has not done so."""
+    progress = state.shown
+    if not state.is_going_on:
+        return Text()
     if progress.silence and progress.updated is not None:
         said = "no report for" if has_sentence else "silent"
         return Text(f"{said} {short_duration((now - progress.updated).total_seconds())}", style="bold yellow")

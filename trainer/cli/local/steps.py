@@ -29,7 +29,7 @@ class Steps:
     @contextmanager
     def step(self, title: str) -> Iterator[None]:
         """One step; of one that fails nothing is left, since its error follows."""
-        if not self._console.is_terminal:
+        if not self._console.is_interactive:
             yield
             return
         begin = self._clock.monotonic()
