@@ -70,7 +70,11 @@ class History(Protocol):
         """
 
     def recorder_program(self, kubeconfig: Path) -> RecorderProgram:
-        """The program that records the cluster of a kubeconfig, bounded as is right for a laptop."""
+        """Prepare to record, and return the program that records the cluster of a kubeconfig, bounded for a laptop.
+
+        Raises:
+            CommandError: there can be no history.
+        """
 
 
 def installed_history() -> History:

@@ -251,12 +251,12 @@ async def _start_recorder(recorder: BackgroundProcess, state: StateDirectory, wa
         if await recorder.stop():
             say("the recorder was stopped")
         return
-    program = await run_sync(recorder_program, state.kubeconfig)
-    if program is None:
+    if await run_sync(recorder.running) is not None:
         return
     try:
-        with steps.step("start the recorder"):
-            if await run_sync(recorder.running) is None:
+        program = await run_sync(recorder_program, state.kubeconfig)
+        if program is not None:
+            with steps.step("start the recorder"):
                 await recorder.start(program.command, partial(run_sync, recorder.log.has, program.ready))
     except CommandError as error:
         note(f"{error}: what is trained is not recorded", kind="warning")

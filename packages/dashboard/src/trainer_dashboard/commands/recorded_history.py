@@ -14,7 +14,7 @@ from trainer.cli.logs.choice import LogRequest
 from trainer.cli.metrics.printing import MetricsFormat
 from trainer.cli.past import RecorderProgram
 from trainer.kube.objects import Object
-from trainer_dashboard.commands.history_database import RECORDING, open_history
+from trainer_dashboard.commands.history_database import RECORDING, database_of, open_history
 from trainer_dashboard.commands.past import past_details, past_object, past_table
 from trainer_dashboard.commands.past_logs import print_past_logs
 from trainer_dashboard.commands.past_metrics import print_past_metrics
@@ -80,6 +80,12 @@ class RecordedHistory:
             note("older ones: trainer history list --limit 1000")
 
     def recorder_program(self, kubeconfig: Path) -> RecorderProgram:
-        """`trainer history record`, which keeps less than for a team."""
+        """`trainer history record`, which keeps less than for a team.
+
+        The database is brought to the present version here: what that needs stays out of the memory of the recorder.
+        """
+        database = database_of(None)
+        database.migrate()
+        database.close()
         command = [sys.executable, "-m", "trainer.cli", "history", "record", "--kubeconfig", str(kubeconfig)]
         return RecorderProgram([*command, "--retain", _RETAIN, "--retain-size", _RETAIN_SIZE], ready=RECORDING)

@@ -212,10 +212,6 @@ class Database:
             raise HistoryError(f"cannot write {path}: {error.strerror}") from error
 
     def _upgrade(self, connection: Connection) -> None:
-        logging.getLogger("alembic").setLevel(logging.WARNING)  # it logs already while it is imported
-        from alembic import command  # noqa: PLC0415 - only who records needs it, and it takes a while
-        from alembic.config import Config  # noqa: PLC0415 - likewise
-
         if not self.is_sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
         else:
@@ -225,6 +221,10 @@ class Database:
             return
         if found is not None:
             self._check_version(found)
+        logging.getLogger("alembic").setLevel(logging.WARNING)  # it logs already while it is imported
+        from alembic import command  # noqa: PLC0415 - it takes a while, and 12 MB, in few processes
+        from alembic.config import Config  # noqa: PLC0415 - likewise
+
         config = Config()
         config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
         config.attributes["connection"] = connection
