@@ -78,6 +78,7 @@ def test_up_run_down(home: Home, tmp_path: Path) -> None:
     assert "node-0 | hello" in run.stdout
     assert re.search(r"^TrainJobs +1 \(1 Complete\)$", home.trainer("status").stdout, re.MULTILINE)
 
+    until(lambda: "Complete" in home.trainer("get", "--history").stdout, "it is recorded")
     kubeconfig = home.kubeconfig.read_bytes()
     family = set(pids.values()).union(*map(descendants, pids.values()))
     assert home.trainer("down").stdout == "recorder stopped\nmanager stopped\ncluster stopped\n"
@@ -89,10 +90,13 @@ def test_up_run_down(home: Home, tmp_path: Path) -> None:
     assert home.kubeconfig.read_bytes() == kubeconfig, "the cluster has another address or other credentials"
     assert re.search(r"^TrainJobs +1 \(1 Complete\)$", home.trainer("status").stdout, re.MULTILINE)
     down = home.trainer("down", "--delete")
-    assert down.stdout == "recorder stopped\nmanager stopped\ncluster stopped\nobjects, volumes and logs deleted\n"
+    assert down.stdout == (
+        "recorder stopped\nmanager stopped\ncluster stopped\nhistory of 1 training deleted\n"
+        "objects, volumes and logs deleted\n"
+    )
     assert home.trainer("up").returncode == 0
     assert home.kubectl.get("trainjob", "demo") is None
-    assert re.search(r"default +demo +Complete", home.trainer("get", "--history").stdout)
+    assert not home.trainer("get", "--history").stdout
 
 
 def test_down_says_what_it_stops(home: Home, tmp_path: Path) -> None:
@@ -114,13 +118,24 @@ def test_down_says_what_it_stops(home: Home, tmp_path: Path) -> None:
     assert down.endswith("\nmanager stopped\ncluster stopped\n")
 
 
+def recorded_of(home: Home, name: str) -> str:
+    """The list of the history of a cluster, once its training is recorded."""
+
+    def listed() -> str | None:
+        shown = home.trainer("get", "--history", "--context", f"trainer-{name}").stdout
+        return shown if re.search(rf"of-{name} +Complete", shown) else None
+
+    return until(listed, f"of-{name} is recorded")
+
+
+@pytest.mark.timeout(600)
 def test_two_clusters(home: Home, tmp_path: Path) -> None:
     """A second cluster has an address, objects and a context of its own; commands go to the current one.
 
     Stopping and deleting one of them leaves the other alone.
     """
-    assert home.trainer("up", "--no-history").returncode == 0
-    first = home.trainer("up", "--name", "b", "--no-history")
+    assert home.trainer("up").returncode == 0
+    first = home.trainer("up", "--name", "b")
     assert first.returncode == 0, first.stdout + first.stderr
     assert "context      trainer-b, the current one" in first.stdout
     assert "kubectl config use-context trainer-dev    # goes back from trainer-b" in first.stdout
@@ -140,17 +155,21 @@ def test_two_clusters(home: Home, tmp_path: Path) -> None:
         (" ", "b", "running", "trainer-b"),
     ]
 
+    for name, other in (("dev", "b"), ("b", "dev")):
+        assert f"of-{other}" not in recorded_of(home, name)
+
     down = home.trainer("down")
-    assert down.stdout == "manager stopped\ncluster stopped\nthe current context is trainer-b now\n"
+    assert down.stdout == "recorder stopped\nmanager stopped\ncluster stopped\nthe current context is trainer-b now\n"
     stopped = home.trainer("get", "--context", "trainer-dev")
     assert "the cluster of `trainer up` is not running: start it (trainer up)" in stopped.stderr
     assert home.trainer("get", "of-b").returncode == 0
-    assert home.trainer("down", "--name", "b", "--delete").stdout.endswith("objects, volumes and logs deleted\n")
+    assert "\nhistory of 1 training deleted\n" in home.trainer("down", "--name", "b", "--delete").stdout
     assert not (home.state / "trainer" / "clusters" / "b").exists()
     assert "there is no cluster b; there are: dev" in home.trainer("down", "--name", "b").stderr
 
-    assert home.trainer("up", "--no-history").returncode == 0
+    assert home.trainer("up").returncode == 0
     assert home.trainer("get", "of-dev").returncode == 0
+    assert [line.split()[2] for line in home.trainer("history").stdout.splitlines()] == ["NAME", "of-dev"]
     assert home.kubectl.kubectl("config", "get-contexts", "-o", "name").stdout == "trainer-dev\n"
 
 

@@ -13,12 +13,13 @@ import pytest
 
 from tests.cli.conftest import ConnectedClient
 from trainer.cli import current_cluster as current_cluster_module
-from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
+from trainer.cli.current_cluster import ConnectedCluster, current_cluster, identity_of_current, run_on
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.processes.contexts import Contexts
 from trainer.cli.processes.process import ProcessIdentity
 from trainer.cli.processes.state_directory import StateDirectory
 from trainer.cli.processes.supervisor import RunRecord
+from trainer.kube.errors import TransportError
 from trainer.kube.rest.connection import ConnectionOptions
 from trainer_devcluster.apiserver.server import kubeconfig
 
@@ -123,6 +124,47 @@ def test_pod(up: StateDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run is not None
     replace(run, process=replace(run.process, start_time=1)).write(up.record("cluster"))
     assert current_cluster(None, None, pod_first=True) == ConnectionOptions()
+
+
+@pytest.mark.parametrize(
+    ("running_one", "context", "kubeconfig", "answer", "identity"),
+    [
+        pytest.param(True, None, "", "", "of-dev", id="it runs"),
+        pytest.param(False, None, "", "", "of-dev", id="nobody else answers"),
+        pytest.param(False, None, "", "of-default", "of-default", id="stopped, and the default answers"),
+        pytest.param(False, "trainer-dev", "", "of-default", "of-dev", id="stopped, and named"),
+        pytest.param(False, None, "contexts", "of-default", "of-dev", id="stopped, and in KUBECONFIG"),
+        pytest.param(True, "production", "", "of-default", "of-default", id="another context"),
+        pytest.param(True, None, "/other", "of-other", "of-other", id="another kubeconfig"),
+        pytest.param(True, None, "/other", "", "", id="another kubeconfig, and no answer"),
+    ],
+)
+def test_identity(
+    up: StateDirectory,
+    running_one: bool,
+    context: str | None,
+    kubeconfig: str,
+    answer: str,
+    identity: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A cluster of `trainer up` is known without being asked; another one says which it is, if it answers."""
+    up.identity_file.write_text("of-dev\n")
+    if not running_one:
+        up.record("cluster").unlink()
+    if kubeconfig:
+        monkeypatch.setenv("KUBECONFIG", str(Contexts.of_user().path) if kubeconfig == "contexts" else kubeconfig)
+
+    @asynccontextmanager
+    async def connect(_: ConnectionOptions) -> AsyncIterator[ConnectedClient]:
+        if not answer:
+            raise TransportError("nobody is there")
+        client = ConnectedClient()
+        client.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": answer}})
+        yield client
+
+    monkeypatch.setattr(current_cluster_module, "connect", connect)
+    assert identity_of_current(None, context) == identity
 
 
 def test_missing_kubeconfig(tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
+
+import anyio
 
 from trainer.cli.console import note
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
@@ -16,10 +18,16 @@ from trainer.cli.processes.contexts import Contexts
 from trainer.cli.processes.state_directory import DEFAULT, StateDirectory, existing_clusters
 from trainer.cli.similar import did_you_mean_file
 from trainer.kube.client import Client
+from trainer.kube.errors import KubeError
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
+from trainer.kube.objects import uid_of
+from trainer.kube.resource import NAMESPACES
 from trainer.kube.rest.connection import ConnectionOptions, connect
 from trainer.v1alpha1.discovery import Served, find_served
+
+_ANSWER_SECONDS: Final = 5.0
+"""Time for a cluster to say which one it is."""
 
 
 def current_cluster(kubeconfig: Path | None, context: str | None, *, pod_first: bool = False) -> ConnectionOptions:
@@ -101,6 +109,42 @@ async def open_cluster(options: ConnectionOptions) -> AsyncIterator[ConnectedClu
     async with connect(warning_user(options)) as client:
         served = await find_served(client)
         yield ConnectedCluster(served.client(client), client.namespace, served, client.server, client.context)
+
+
+async def identity_of(client: Client) -> str:
+    """The uid of the namespace kube-system, by which a history keeps clusters apart; "" for who cannot read it."""
+    try:
+        return uid_of(await client.get(NAMESPACES, "kube-system"))
+    except KubeError:
+        return ""
+
+
+def identity_of_current(kubeconfig: Path | None, context: str | None) -> str:
+    """The identity of the cluster that a command is about, which need not run if it is one of `trainer up`.
+
+    It is "" where no cluster answers. Blocks.
+    """
+    named = str(kubeconfig or os.environ.get("KUBECONFIG") or "")
+    contexts, state = Contexts.of_user(), None
+    if named in {"", str(contexts.path)}:
+        name = contexts.cluster_of(context or contexts.current)
+        state = StateDirectory.of_user(name or DEFAULT) if name or not (named or context) else None
+    known = state.identity() if state is not None else ""
+    is_meant = named or context or (state is not None and BackgroundProcess("cluster", state).running() is not None)
+    return known if known and is_meant else _asked(kubeconfig, context) or known
+
+
+def _asked(kubeconfig: Path | None, context: str | None) -> str:
+    async def ask() -> str:
+        with anyio.move_on_after(_ANSWER_SECONDS):
+            async with connect(current_cluster(kubeconfig, context)) as client:
+                return await identity_of(client)
+        return ""
+
+    try:
+        return anyio.run(ask)
+    except (KubeError, CommandError):
+        return ""
 
 
 def run_on(

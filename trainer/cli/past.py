@@ -8,8 +8,10 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Final, Protocol
 
+from anyio.to_thread import run_sync
 from rich.console import Console
 
+from trainer.cli.current_cluster import ConnectedCluster, identity_of
 from trainer.cli.errors import CommandError
 from trainer.cli.logs.choice import LogRequest
 from trainer.cli.metrics.printing import MetricsFormat
@@ -50,19 +52,24 @@ class RecorderProgram:
 
 
 class History(Protocol):
-    """The trainings that were recorded; all methods block."""
+    """The trainings that were recorded, of a cluster by its identity or, where that is empty, of all.
 
-    def newest(self, name: str, namespace: str, uid: str | None = None) -> PastTraining | None:
+    All methods block.
+    """
+
+    def newest(self, name: str, namespace: str, cluster: str, uid: str | None = None) -> PastTraining | None:
         """The newest training of this name, if it has this uid; None where nothing was recorded."""
 
-    def training(self, name: str, namespace: str) -> PastTraining:
+    def training(self, name: str, namespace: str, cluster: str) -> PastTraining:
         """The newest training of this name, in a namespace or, where that is empty, in all.
 
         Raises:
             CommandError: there is none.
         """
 
-    def print_list(self, console: Console, namespace: str, encode: Callable[[Object], str] | None) -> None:
+    def print_list(
+        self, console: Console, namespace: str, cluster: str, encode: Callable[[Object], str] | None
+    ) -> None:
         """Print the newest trainings of a namespace or, where that is empty, of all.
 
         Raises:
@@ -74,6 +81,13 @@ class History(Protocol):
 
         Raises:
             CommandError: there can be no history.
+        """
+
+    def forget_cluster(self, cluster: str) -> int:
+        """Delete what a file on this machine has of a cluster that is gone; returns how many trainings.
+
+        Raises:
+            CommandError: the file cannot be used.
         """
 
 
@@ -94,8 +108,18 @@ def recorder_program(kubeconfig: Path) -> RecorderProgram | None:
     return installed_history().recorder_program(kubeconfig) if entry_points(group=_GROUP) else None
 
 
-def newest_of_history(name: str, namespace: str, uid: str | None = None) -> PastTraining | None:
-    """The newest training of this name, if it has this uid; None where nothing was recorded. Blocks."""
-    if not entry_points(group=_GROUP):
-        return None
-    return installed_history().newest(name, namespace, uid)
+async def newest_of_history(
+    cluster: ConnectedCluster, name: str, namespace: str, uid: str | None = None
+) -> PastTraining | None:
+    """The newest training of this name on a cluster, if it has this uid; None where nothing was recorded."""
+    identity = await identity_of(cluster.client)
+
+    def find() -> PastTraining | None:
+        return installed_history().newest(name, namespace, identity, uid) if entry_points(group=_GROUP) else None
+
+    return await run_sync(find)
+
+
+def forget_cluster(cluster: str) -> int:
+    """Delete what was recorded on this machine of a cluster that is gone; returns how many trainings. Blocks."""
+    return installed_history().forget_cluster(cluster) if cluster and entry_points(group=_GROUP) else 0

@@ -9,14 +9,13 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
-from anyio.to_thread import run_sync
 from rich.console import Console
 from rich.text import Text
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.completion import train_job_names
 from trainer.cli.console import note, output, terminal_width
-from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
+from trainer.cli.current_cluster import ConnectedCluster, current_cluster, identity_of_current, run_on
 from trainer.cli.errors import BadInputError, ExitCode, GoneError
 from trainer.cli.jobs.choice import ALL, JobChoice, Limit, Selector, States
 from trainer.cli.jobs.details import details
@@ -88,10 +87,11 @@ def get(
         raise BadInputError("--history cannot be combined with --watch or --output name")
     if history:
         past, encode = installed_history(), _PAST_FORMATS.get(form)
+        cluster_id = identity_of_current(kubeconfig, context)
         if name is None:
-            past.print_list(output(), namespace or "", encode)
+            past.print_list(output(), namespace or "", cluster_id, encode)
         else:
-            past.training(name, namespace or "").print_details(output(), encode)
+            past.training(name, namespace or "", cluster_id).print_details(output(), encode)
         return
 
     async def show(cluster: ConnectedCluster) -> int:
@@ -103,7 +103,7 @@ def get(
         try:
             return await (report.watch(cluster.client) if watch else report.show(cluster.client))
         except GoneError as error:
-            if name is None or await run_sync(newest_of_history, name, where or "") is None:
+            if name is None or await newest_of_history(cluster, name, where or "") is None:
                 raise
             raise GoneError(f"{error}; the history has it: trainer get {name} --history") from None
 

@@ -8,14 +8,14 @@ import anyio
 from anyio.to_thread import run_sync
 
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.cli.current_cluster import open_cluster
+from trainer.cli.current_cluster import identity_of, open_cluster
 from trainer.cli.processes.background import BackgroundProcess
 from trainer.cli.processes.contexts import Contexts
 from trainer.cli.processes.state_directory import DEFAULT, StateDirectory
 from trainer.framework.status.status import has_ended, state_word
 from trainer.kube.errors import KubeError
 from trainer.kube.objects import Object, name_of, namespace_of
-from trainer.kube.rest.connection import ConnectionOptions
+from trainer.kube.rest.connection import ConnectionOptions, connect
 
 PROCESSES: Final = ("cluster", "manager", "recorder")
 """What runs in the background, in the order in which it is started."""
@@ -52,6 +52,19 @@ async def running_trainings(state: StateDirectory) -> list[str]:
             jobs = await cluster.client.list(TRAIN_JOBS)
             return sorted(f"{namespace_of(job)}/{name_of(job)} ({state_word(job)})" for job in jobs.items if _runs(job))
     raise KubeError(f"no answer within {_ANSWER_SECONDS:.0f} s")
+
+
+async def note_identity(state: StateDirectory) -> None:
+    """Keep the identity of a cluster that an earlier version has started, if it runs.
+
+    Raises:
+        KubeError: it does not answer.
+    """
+    options, known = await run_sync(connection_to, state), await run_sync(state.identity)
+    is_running = await run_sync(BackgroundProcess("cluster", state).running) is not None
+    if options is not None and not known and is_running:
+        async with connect(options) as client:
+            await run_sync(state.identity_file.write_text, await identity_of(client))
 
 
 def _runs(job: Object) -> bool:

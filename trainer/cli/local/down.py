@@ -9,9 +9,10 @@ import typer
 from anyio.to_thread import run_sync
 
 from trainer.cli.console import note, say
-from trainer.cli.errors import ExitCode
-from trainer.cli.local.dev_cluster import PROCESSES, running_trainings
+from trainer.cli.errors import CommandError, ExitCode
+from trainer.cli.local.dev_cluster import PROCESSES, note_identity, running_trainings
 from trainer.cli.local.name import Name
+from trainer.cli.past import forget_cluster
 from trainer.cli.processes.background import BackgroundProcess
 from trainer.cli.processes.contexts import Contexts
 from trainer.cli.processes.state_directory import DEFAULT, StateDirectory, existing_cluster, existing_clusters
@@ -25,7 +26,10 @@ _SHOWN = 10
 def down(
     *,
     name: Name = DEFAULT,
-    delete: Annotated[bool, typer.Option("--delete", help="Also delete all objects, volumes and logs.")] = False,
+    delete: Annotated[
+        bool,
+        typer.Option("--delete", help="Also delete all objects, volumes and logs, and the history of the cluster."),
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask, on a terminal either.")] = False,
 ) -> None:
     """Stop the cluster and the manager of `trainer up`.
@@ -41,12 +45,12 @@ def down(
         say("nothing to stop")
         return
     running: list[str] = []
-    if code := run_until_signal(lambda: _find_running(state, running)):
+    if code := run_until_signal(lambda: _find_running(state, running, delete=delete)):
         raise typer.Exit(code)
     for line in stopped_trainings(running):
         say(line)
     is_asked = (running or (delete and state.data.exists())) and not yes and sys.stdin.isatty() and sys.stdout.isatty()
-    question = "stop the cluster, and delete all its objects, volumes and logs?" if delete else "stop the cluster?"
+    question = f"stop the cluster{', and delete all its objects, volumes, logs and history' if delete else ''}?"
     if is_asked and not typer.confirm(question):
         say("nothing was stopped")
         raise typer.Exit(ExitCode.FAILED)
@@ -66,10 +70,12 @@ def stopped_trainings(running: list[str]) -> list[str]:
     return [f"this stops {what}:", *(f"  {name}" for name in running[:_SHOWN]), *rest]
 
 
-async def _find_running(state: StateDirectory, running: list[str]) -> int:
+async def _find_running(state: StateDirectory, running: list[str], *, delete: bool) -> int:
     """Append what trains; a cluster that does not answer is stopped all the same."""
     try:
         running += await running_trainings(state)
+        if delete:
+            await note_identity(state)
     except KubeError as error:
         note(f"cannot see what is trained: {error}")
     return ExitCode.OK
@@ -85,12 +91,22 @@ async def _down(state: StateDirectory, *, delete: bool) -> int:
     contexts = Contexts.of_user()
     was_current = await run_sync(lambda: contexts.cluster_of(contexts.current)) == state.name
     if delete:
+        await run_sync(_forget, state)
         await run_sync(contexts.remove, state)
         await run_sync(state.delete_data)
         say("objects, volumes and logs deleted")
     if was_current:
         await run_sync(_use_another, contexts)
     return ExitCode.OK
+
+
+def _forget(state: StateDirectory) -> None:
+    """Delete the history of a cluster, first: later nothing says which it is."""
+    try:
+        if count := forget_cluster(state.identity()):
+            say(f"history of {count} {'training' if count == 1 else 'trainings'} deleted")
+    except CommandError as error:
+        note(f"the history of the cluster stays: {error}", kind="warning")
 
 
 def _use_another(contexts: Contexts) -> None:

@@ -16,7 +16,7 @@ import yaml
 from anyio.to_thread import run_sync
 
 from trainer.cli.console import note, quote, say
-from trainer.cli.current_cluster import warning_user
+from trainer.cli.current_cluster import identity_of, warning_user
 from trainer.cli.errors import CommandError
 from trainer.cli.local.cluster import (
     FeatureGates,
@@ -144,6 +144,7 @@ async def _up(state: StateDirectory, contexts: Contexts, wanted: _Wanted) -> int
     await _start_cluster(cluster, (manager, recorder), wanted, steps)
     before = await run_sync(contexts.add, state)
     async with connect(warning_user(ConnectionOptions(kubeconfig=state.kubeconfig))) as client:
+        await run_sync(state.identity_file.write_text, await identity_of(client))
         version = _version(await served_versions(client), wanted.version, state)
         with steps.step("install the definitions"):
             await install_definitions(client, version=version)

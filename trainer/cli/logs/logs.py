@@ -14,7 +14,7 @@ from rich.console import Console
 
 from trainer.api.trainjob_status import ConditionType
 from trainer.cli.console import escaped, note, output
-from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
+from trainer.cli.current_cluster import ConnectedCluster, current_cluster, identity_of_current, run_on
 from trainer.cli.errors import BadInputError, CommandError, GoneError
 from trainer.cli.jobs.find import JobName, find_train_job
 from trainer.cli.jobs.state import JobState
@@ -63,7 +63,7 @@ def logs(
         bool, typer.Option("--progress", help="Also print the messages by which the training reports its progress.")
     ] = False,
     history: Annotated[
-        bool, typer.Option("--history", help="The last lines that the history has, without asking the cluster.")
+        bool, typer.Option("--history", help="The last lines that the history has, without looking for pods.")
     ] = False,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
@@ -93,7 +93,8 @@ def logs(
     )
 
     if history:
-        installed_history().training(name, namespace or "").print_logs(output(), request)
+        past = installed_history().training(name, namespace or "", identity_of_current(kubeconfig, context))
+        past.print_logs(output(), request)
         return
 
     async def show(cluster: ConnectedCluster) -> None:
@@ -103,7 +104,7 @@ def logs(
             uid = uid_of(job)
             await LogReader(cluster.client, job, request, output(), SystemClock()).run()
         except GoneError:
-            found = None if previous else await run_sync(newest_of_history, name, where, uid)
+            found = None if previous else await newest_of_history(cluster, name, where, uid)
             if found is None:
                 raise
             await run_sync(found.print_logs, output(), request)

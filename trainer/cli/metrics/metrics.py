@@ -14,7 +14,7 @@ from rich.text import Text
 
 from trainer.api.progress import plain_lines_enabled
 from trainer.cli.console import note, output
-from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
+from trainer.cli.current_cluster import ConnectedCluster, current_cluster, identity_of_current, run_on
 from trainer.cli.errors import BadInputError, CommandError, GoneError
 from trainer.cli.jobs.find import JobName, find_train_job
 from trainer.cli.jobs.state import JobState
@@ -44,7 +44,7 @@ def metrics(
         MetricsFormat, typer.Option("--output", "-o", help="Output format of the samples.")
     ] = MetricsFormat.CHART,
     history: Annotated[
-        bool, typer.Option("--history", help="The samples that the history has, without asking the cluster.")
+        bool, typer.Option("--history", help="The samples that the history has, without looking for pods.")
     ] = False,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
@@ -61,7 +61,8 @@ def metrics(
     if history and watch:
         raise BadInputError("--history cannot be combined with --watch")
     if history:
-        installed_history().training(name, namespace or "").print_metrics(output(), form)
+        past = installed_history().training(name, namespace or "", identity_of_current(kubeconfig, context))
+        past.print_metrics(output(), form)
         return
 
     async def show(cluster: ConnectedCluster) -> None:
@@ -72,7 +73,7 @@ def metrics(
             reader = MetricReader(cluster.client, job, form, output(), SystemClock())
             await (reader.watch() if watch else reader.show())
         except GoneError:
-            found = await run_sync(newest_of_history, name, where, uid)
+            found = await newest_of_history(cluster, name, where, uid)
             if found is None:
                 raise
             await run_sync(found.print_metrics, output(), form)

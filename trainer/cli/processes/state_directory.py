@@ -70,6 +70,11 @@ class StateDirectory:
         return self.root / "manager.yaml"
 
     @property
+    def identity_file(self) -> Path:
+        """Has the identity of the cluster, by which the history knows it also while it does not run."""
+        return self.root / "cluster.uid"
+
+    @property
     def data(self) -> Path:
         """The directory of the dev cluster's data: objects, pod volumes and container logs."""
         return self.root / "data"
@@ -85,6 +90,10 @@ class StateDirectory:
     def stopping(self, name: str) -> Path:
         """Exists from the moment at which `trainer` begins to stop a background process until it has done so."""
         return self.root / f"{name}.stopping"
+
+    def identity(self) -> str:
+        """The identity of the cluster; "" where it has not started yet."""
+        return self.identity_file.read_text().strip() if self.identity_file.is_file() else ""
 
     def command(self, verb: str) -> str:
         """The command line by which people do something to this cluster."""
@@ -113,7 +122,8 @@ class StateDirectory:
             if self.data.exists():
                 self.data.rename(doomed)
                 shutil.rmtree(doomed)
-            self.kubeconfig.unlink(missing_ok=True)
+            for file in (self.kubeconfig, self.identity_file):
+                file.unlink(missing_ok=True)
             if self.name != DEFAULT and self.root.exists():  # that of the default has the history, and the others
                 shutil.rmtree(self.root)
         except OSError as error:

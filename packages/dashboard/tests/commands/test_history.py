@@ -18,6 +18,7 @@ from typer.testing import CliRunner, Result
 from packages.dashboard.tests.history.conftest import jobset, owned, train_job
 from tests.cli.conftest import screen, text_of
 from trainer.cli.app import app
+from trainer.cli.processes.state_directory import StateDirectory
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.plugins import coscheduling
 from trainer.progress.curves import Curves
@@ -122,8 +123,55 @@ UID       NAMESPACE  NAME   STATE     CREATED (UTC)     TOOK  METRICS
 def test_list_on_a_terminal(recorded: None) -> None:
     """On a terminal as many columns are shown as fit."""
     console = screen(terminal=True, width=70)
-    RecordedHistory().print_list(console, "team", None)
+    RecordedHistory().print_list(console, "team", "", None)
     assert text_of(console) == NARROW
+
+
+def with_second_cluster(directory: Path) -> StateDirectory:
+    """The recorded cluster is that of `trainer up`, which does not run; another one has recorded a training as well."""
+    state = StateDirectory.of_user()
+    state.data.mkdir()
+    state.identity_file.write_text("cluster")
+    database = Database(f"sqlite:///{directory}/trainer/history.db")
+    newer = prepared(training("demo", "33333333-c", "0.3", "example.com/a:3", "Failed"))
+    database.write(partial(save_trainings, trainings=[newer], cluster="f" * 36, now=0))
+    database.close()
+    return state
+
+
+def test_clusters(recorded: None, tmp_path: Path) -> None:
+    """Trainings of another cluster are never taken for those of this one; a list of all tells them apart.
+
+    This one need not run.
+    """
+    with_second_cluster(tmp_path)
+    assert run("get", "--history").stdout == TABLE
+    assert "11111111" in run("get", "demo", "--history").stdout
+    assert run("metrics", "demo", "--history", "-o", "csv").stdout.count("\n") == 4
+    every = run("history").stdout.splitlines()
+    assert [line.split()[-1] for line in every] == ["CLUSTER", "f" * 36, "trainer-dev", "trainer-dev"]
+
+
+def test_deleted_cluster(recorded: None, tmp_path: Path) -> None:
+    """`trainer down --delete` deletes what was recorded of its cluster, and nothing of others."""
+    with_second_cluster(tmp_path)
+    result = run("down", "--delete")
+    assert result.stdout.endswith("history of 2 trainings deleted\nobjects, volumes and logs deleted\n")
+    rest = run("history").stdout.splitlines()
+    assert [line.split()[0] for line in rest] == ["UID", "33333333"]
+    assert run("history", "show", "11111111").exit_code == 1
+    assert not list((tmp_path / "trainer").glob("*.db.*.lock"))
+    assert "history of" not in run("down", "--delete").stdout
+
+
+def test_history_that_cannot_be_deleted(recorded: None, tmp_path: Path) -> None:
+    """A cluster is deleted all the same where the history cannot be used, which is said."""
+    state = with_second_cluster(tmp_path)
+    (tmp_path / "trainer" / "history.db").write_text("no database")
+    result = run("down", "--delete")
+    assert result.exit_code == 0
+    assert "warning: the history of the cluster stays: " in result.stderr
+    assert not state.data.exists()
 
 
 def test_list_of_some(recorded: None) -> None:

@@ -15,11 +15,14 @@ from trainer.cli.console import note, printable, short_duration, terminal_width
 from trainer.cli.jobs.details import details
 from trainer.cli.jobs.progress import metrics_in
 from trainer.cli.jobs.state import STATE_STYLES
+from trainer.cli.processes.state_directory import existing_clusters
 from trainer.progress.interest import MetricValue, by_interest
 from trainer_dashboard.history.queries import History, TrainingRecord
 
 _UID = 8
 """Characters of a uid that are shown; they tell trainings of one name apart."""
+_CLUSTER = 40
+"""Characters of the identity of a cluster, which may be an address."""
 _METRICS = 2
 _TITLES = ("UID", "NAMESPACE", "NAME", "STATE", "CREATED (UTC)", "TOOK", "NODES", "RUNTIME", "METRICS", "BY")
 _SHORTEST = {"NAMESPACE": 12, "NAME": 24, "RUNTIME": 14, "METRICS": 20, "BY": 10}
@@ -30,16 +33,25 @@ _EVENTS = 20
 
 
 def past_table(records: Sequence[TrainingRecord], console: Console) -> Iterator[Text]:
-    """Trainings below each other, with a header; on a terminal as many columns as fit."""
+    """Trainings below each other, with a header; on a terminal as many columns as fit.
+
+    Those of several clusters have a column that tells which.
+    """
     rows = [_row(record) for record in records]
-    widths = {title: max(cell_len(each) for each in (title, *(row[title] for row in rows))) for title in _TITLES}
+    titles: tuple[str, ...] = _TITLES
+    if len({record.cluster for record in records}) > 1:
+        titles = (*_TITLES, "CLUSTER")
+        contexts = {state.identity(): state.context for state in existing_clusters()}
+        for row, record in zip(rows, records, strict=True):
+            row["CLUSTER"] = contexts.get(record.cluster, printable(record.cluster)[:_CLUSTER])
+    widths = {title: max(cell_len(each) for each in (title, *(row[title] for row in rows))) for title in titles}
     kept = fitted(widths, terminal_width(console), _SHORTEST, _DISPENSABLE)
     ascii_only = console.options.ascii_only
     for row, record in zip(rows, records, strict=True):
         row["METRICS"] = metrics_in(_metrics(record), kept["METRICS"], ascii_only=ascii_only)
-    titles = dict(zip(_TITLES, _TITLES, strict=True))
+    header = dict(zip(titles, titles, strict=True))
     shown = [
-        [elided(row[title], width, ascii_only=ascii_only) for title, width in kept.items()] for row in (titles, *rows)
+        [elided(row[title], width, ascii_only=ascii_only) for title, width in kept.items()] for row in (header, *rows)
     ]
     for index, line in enumerate(columns(shown)):
         text = Text(line)

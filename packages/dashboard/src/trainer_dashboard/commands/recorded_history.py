@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,7 @@ from trainer_dashboard.commands.past import past_details, past_object, past_tabl
 from trainer_dashboard.commands.past_logs import print_past_logs
 from trainer_dashboard.commands.past_metrics import print_past_metrics
 from trainer_dashboard.history.errors import HistoryError
+from trainer_dashboard.history.forgetting import forget_cluster
 from trainer_dashboard.history.queries import PAGE, Filter, History, TrainingRecord, only
 
 _RETAIN: Final = "90d"
@@ -54,23 +56,26 @@ class RecordedTraining:
 class RecordedHistory:
     """The trainings of the database of the user, or of TRAINER_HISTORY_DATABASE."""
 
-    def newest(self, name: str, namespace: str, uid: str | None = None) -> RecordedTraining | None:
+    def newest(self, name: str, namespace: str, cluster: str, uid: str | None = None) -> RecordedTraining | None:
         """The newest training of this name, if it has this uid; None where nothing was recorded."""
         try:
             history = open_history()
-            found = history.newest(name, namespace)
+            found = history.newest(name, namespace, cluster)
         except HistoryError:
             return None
         return RecordedTraining(history, found) if found is not None and uid in {None, found.uid} else None
 
-    def training(self, name: str, namespace: str) -> RecordedTraining:
+    def training(self, name: str, namespace: str, cluster: str) -> RecordedTraining:
         """The newest training of this name, in a namespace or in all; raises HistoryError where there is none."""
         history = open_history()
-        return RecordedTraining(history, history.training(f"{namespace}/{name}" if namespace else name))
+        return RecordedTraining(history, history.training(f"{namespace}/{name}" if namespace else name, cluster))
 
-    def print_list(self, console: Console, namespace: str, encode: Callable[[Object], str] | None) -> None:
+    def print_list(
+        self, console: Console, namespace: str, cluster: str, encode: Callable[[Object], str] | None
+    ) -> None:
         """Print the newest trainings of a namespace or of all; raises HistoryError where there is no history."""
-        records = open_history().trainings(Filter(namespaces=only(namespace)), limit=PAGE)
+        which = Filter(cluster=cluster or None, namespaces=only(namespace))
+        records = open_history().trainings(which, limit=PAGE)
         if encode is not None:
             console.file.write(encode({"items": [past_object(record) for record in records]}))
             return
@@ -78,6 +83,13 @@ class RecordedHistory:
             console.print(line)
         if len(records) == PAGE:
             note("older ones: trainer history list --limit 1000")
+
+    def forget_cluster(self, cluster: str) -> int:
+        """Delete it from a file of SQLite; a server, which others may read as well, keeps it."""
+        database = database_of(None)
+        count = database.forget_cluster(cluster, partial(forget_cluster, cluster=cluster))
+        database.close()
+        return count
 
     def recorder_program(self, kubeconfig: Path) -> RecorderProgram:
         """`trainer history record`, which keeps less than for a team.

@@ -160,9 +160,7 @@ class Database:
         """
         other = HistoryError(f"{self.name}: another `trainer history record` records this cluster")
         if self.file is not None:
-            # The cluster may be the address of its server.
-            name = hashlib.sha256(cluster.encode()).hexdigest()[:32]
-            with self.file.with_name(f"{self.file.name}.{name}.lock").open("w") as lock:
+            with self._lock(self.file, cluster).open("w") as lock:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
@@ -185,6 +183,24 @@ class Database:
         finally:
             self._right = None
             right.release()
+
+    def forget_cluster(self, cluster: str, delete: Callable[[Connection], int]) -> int:
+        """Delete, from a file of SQLite, what only a cluster has that is gone; returns the number of `delete`.
+
+        A server, which others may read as well, keeps it. Blocks.
+        """
+        if self.file is None or not self.file.is_file():
+            return 0
+        self.check()
+        with self.recording(cluster):
+            count = self.write(delete)
+        self._lock(self.file, cluster).unlink(missing_ok=True)
+        return count
+
+    @staticmethod
+    def _lock(file: Path, cluster: str) -> Path:
+        # The cluster may be the address of its server.
+        return file.with_name(f"{file.name}.{hashlib.sha256(cluster.encode()).hexdigest()[:32]}.lock")
 
     def close(self) -> None:
         """Close all connections."""

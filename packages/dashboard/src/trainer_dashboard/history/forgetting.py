@@ -51,6 +51,13 @@ def forget_bytes(
     return _forget(connection, some, now), freed
 
 
+def forget_cluster(connection: Connection, cluster: str) -> int:
+    """Delete all trainings of a cluster, and return their room; returns how many they were."""
+    count = connection.execute(delete(schema.TRAININGS).where(schema.TRAININGS.c.cluster == cluster)).rowcount
+    give_back(connection)
+    return count
+
+
 _OVER: ColumnElement[Any] = func.coalesce(schema.TRAININGS.c.ended, schema.TRAININGS.c.deleted)
 """When a training ended; when it was deleted, if that was before its end."""
 

@@ -188,18 +188,21 @@ class History:
         query = select(*_COLUMNS).where(schema.TRAININGS.c.uid == uid)
         return self._read(lambda connection: next((_record(row) for row in connection.execute(query)), None))
 
-    def newest(self, name: str, namespace: str = "") -> TrainingRecord | None:
-        """The newest training of a name, in a namespace or in all; None if there is none."""
-        return next(iter(self.trainings(Filter(namespaces=only(namespace), name=name), limit=1)), None)
+    def newest(self, name: str, namespace: str = "", cluster: str = "") -> TrainingRecord | None:
+        """The newest training of a name, in a namespace or in all, of a cluster or of all; None if there is none."""
+        which = Filter(cluster=cluster or None, namespaces=only(namespace), name=name)
+        return next(iter(self.trainings(which, limit=1)), None)
 
-    def training(self, reference: str) -> TrainingRecord:
+    def training(self, reference: str, cluster: str = "") -> TrainingRecord:
         """The newest training with this `NAME` or `NAMESPACE/NAME`, or the one whose uid begins so.
+
+        The former is one of a cluster, unless that is "", and the latter one of any.
 
         Raises:
             HistoryError: there is none, or there are several.
         """
         namespace, _, name = reference.rpartition("/")
-        found = self.newest(name, namespace)
+        found = self.newest(name, namespace, cluster)
         if found is not None:
             return found
         if namespace or len(reference) < _SHORTEST_UID:
