@@ -160,6 +160,7 @@ def test_two_clusters(home: Home, tmp_path: Path) -> None:
 
     down = home.trainer("down")
     assert down.stdout == "recorder stopped\nmanager stopped\ncluster stopped\nthe current context is trainer-b now\n"
+    assert "note: other clusters run: trainer down --name b\n" in home.trainer("down").stderr
     stopped = home.trainer("get", "--context", "trainer-dev")
     assert "the cluster of `trainer up` is not running: start it (trainer up)" in stopped.stderr
     assert home.trainer("get", "of-b").returncode == 0

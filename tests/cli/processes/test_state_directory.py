@@ -79,12 +79,14 @@ def test_interrupted_deletion(tmp_path: Path) -> None:
     state = StateDirectory(tmp_path / "trainer")
     left = state.root / "data.deleted"
     (left / "objects").mkdir(parents=True)
+    assert state.exists()
     (state.data / "objects").mkdir(parents=True)
 
     state.delete_data()
 
     assert not left.exists()
     assert not state.data.exists()
+    assert not state.exists()
 
 
 def test_deleted_while_another_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,12 +82,14 @@ async def _find_running(state: StateDirectory, running: list[str], *, delete: bo
 
 
 async def _down(state: StateDirectory, *, delete: bool) -> int:
+    is_stopped = False
     for name in reversed(PROCESSES):
         process = BackgroundProcess(name, state)
         was_recorded = await run_sync(process.record_exists)
         stopped = await process.stop()
         if stopped or was_recorded or name != PROCESSES[-1]:  # nothing is said of a recorder that nobody has
             say(f"{name} {'stopped' if stopped else 'was not running'}")
+        is_stopped = is_stopped or stopped
     contexts = Contexts.of_user()
     was_current = await run_sync(lambda: contexts.cluster_of(contexts.current)) == state.name
     if delete:
@@ -95,9 +97,16 @@ async def _down(state: StateDirectory, *, delete: bool) -> int:
         await run_sync(contexts.remove, state)
         await run_sync(state.delete_data)
         say("objects, volumes and logs deleted")
+    others = await run_sync(_running_clusters)
     if was_current:
-        await run_sync(_use_another, contexts)
+        await run_sync(_use_another, contexts, others)
+    if others and not is_stopped and not delete:
+        note(f"other clusters run: {', '.join(each.command('down') for each in others)}")
     return ExitCode.OK
+
+
+def _running_clusters() -> list[StateDirectory]:
+    return [each for each in existing_clusters() if BackgroundProcess("cluster", each).running() is not None]
 
 
 def _forget(state: StateDirectory) -> None:
@@ -109,10 +118,11 @@ def _forget(state: StateDirectory) -> None:
         note(f"the history of the cluster stays: {error}", kind="warning")
 
 
-def _use_another(contexts: Contexts) -> None:
+def _use_another(contexts: Contexts, running: list[StateDirectory]) -> None:
     """Make a cluster that runs the current one."""
-    for each in existing_clusters():
-        if BackgroundProcess("cluster", each).running() is not None and each.context in contexts.names():
+    names = contexts.names()
+    for each in running:
+        if each.context in names:
             contexts.use(each.context)
             say(f"the current context is {each.context} now")
             return

@@ -79,6 +79,11 @@ class StateDirectory:
         """The directory of the dev cluster's data: objects, pod volumes and container logs."""
         return self.root / "data"
 
+    @property
+    def _deleted_data(self) -> Path:
+        """Where data is while it is deleted."""
+        return self.root / "data.deleted"
+
     def record(self, name: str) -> Path:
         """The run record of a background process."""
         return self.root / f"{name}.json"
@@ -101,7 +106,7 @@ class StateDirectory:
 
     def exists(self) -> bool:
         """Whether the cluster was started, and not deleted since."""
-        return self.data.exists() or self.record("cluster").exists()
+        return any(each.exists() for each in (self.data, self._deleted_data, self.record("cluster")))
 
     def size(self) -> int:
         """Bytes on disk of the objects, volumes and logs; blocks."""
@@ -115,7 +120,7 @@ class StateDirectory:
 
     def delete_data(self) -> None:
         """Delete the data of the dev cluster; blocks. Interrupted, it leaves no half of the data to the next start."""
-        doomed = self.data.with_name(f"{self.data.name}.deleted")
+        doomed = self._deleted_data
         try:
             if doomed.exists():
                 shutil.rmtree(doomed)

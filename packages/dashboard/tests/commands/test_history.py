@@ -160,6 +160,7 @@ def test_deleted_cluster(recorded: None, tmp_path: Path) -> None:
     rest = run("history").stdout.splitlines()
     assert [line.split()[0] for line in rest] == ["UID", "33333333"]
     assert run("history", "show", "11111111").exit_code == 1
+    assert run("get", "--history", "-n", "elsewhere").stderr == "note: the history has no training\n"
     assert not list((tmp_path / "trainer").glob("*.db.*.lock"))
     assert "history of" not in run("down", "--delete").stdout
 

@@ -10,6 +10,7 @@ import typer
 from trainer.cli.console import say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.options import Context, Kubeconfig, cluster_options
+from trainer.cli.processes.state_directory import existing_clusters
 from trainer.explain.target import CommandOptions
 from trainer.kube.clock import SystemClock
 from trainer_dashboard.authenticator import LoopbackAuthenticator
@@ -42,7 +43,9 @@ def dashboard(
     """
     opened = database_of(database)
     connection = current_cluster(kubeconfig, context)
-    target = CommandOptions(cluster_options(connection.kubeconfig, context), cluster_options(kubeconfig, context))
+    # The page may be open for longer than its context is the current one.
+    named = context or (connection.context if len(existing_clusters()) > 1 else None)
+    target = CommandOptions(cluster_options(connection.kubeconfig, named), cluster_options(kubeconfig, named))
 
     with RedirectFile() if browser else nullcontext() as redirect:
 

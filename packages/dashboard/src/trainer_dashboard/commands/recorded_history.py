@@ -81,6 +81,8 @@ class RecordedHistory:
             return
         for line in past_table(records, console) if records else ():
             console.print(line)
+        if not records:
+            note("the history has no training of this cluster" if cluster else "the history has no training")
         if len(records) == PAGE:
             note("older ones: trainer history list --limit 1000")
 
