@@ -16,9 +16,8 @@ import trainer
 from trainer.cli.app import app
 from trainer.cli.commands import COMMANDS
 from trainer.cli.operate.install import crds as print_crds
-from trainer.cli.processes.process import ProcessIdentity
 from trainer.cli.processes.state_directory import StateDirectory
-from trainer.cli.processes.supervisor import RunRecord
+from trainer.cli.processes.supervisor import ProcessIdentity, RunRecord
 from trainer.v1alpha1.crds import crds
 from trainer.v1alpha1.discovery import Version
 from trainer_v1_jobs.api.definitions import served_definitions

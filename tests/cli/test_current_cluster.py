@@ -16,9 +16,8 @@ from trainer.cli import current_cluster as current_cluster_module
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, identity_of_current, run_on
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.processes.contexts import Contexts
-from trainer.cli.processes.process import ProcessIdentity
 from trainer.cli.processes.state_directory import StateDirectory
-from trainer.cli.processes.supervisor import RunRecord
+from trainer.cli.processes.supervisor import ProcessIdentity, RunRecord
 from trainer.kube.errors import TransportError
 from trainer.kube.rest.connection import ConnectionOptions
 from trainer_devcluster.apiserver.server import kubeconfig

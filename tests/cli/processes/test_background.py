@@ -17,9 +17,8 @@ from anyio.to_thread import run_sync
 
 from trainer.cli.errors import CommandError
 from trainer.cli.processes.background import BackgroundProcess
-from trainer.cli.processes.process import ProcessIdentity
 from trainer.cli.processes.state_directory import StateDirectory
-from trainer.cli.processes.supervisor import RunRecord
+from trainer.cli.processes.supervisor import ProcessIdentity, RunRecord
 
 SERVER = [sys.executable, "-c", "import time; print('it is ready', flush=True); time.sleep(60)"]
 

@@ -16,7 +16,7 @@ from anyio.to_thread import run_sync
 from trainer.cli.errors import CommandError
 from trainer.cli.processes.child import child_process
 from trainer.cli.processes.log_file import LogFile
-from trainer.cli.processes.process import ProcessIdentity
+from trainer.cli.processes.supervisor import ProcessIdentity
 
 OBEDIENT = "import os, time; print('pid', os.getpid()); print('ready', flush=True); time.sleep(60)"
 

@@ -8,7 +8,7 @@ import sys
 import anyio
 
 from trainer.cli.processes.parent_death import ending_with_parent
-from trainer.cli.processes.process import ProcessIdentity
+from trainer.cli.processes.supervisor import ProcessIdentity
 
 CHILD = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
 PARENT = f"""

@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 import pytest
 
-from trainer.cli.processes.process import ProcessIdentity, describe_exit, stop_process
+from trainer.cli.processes.process import describe_exit, stop_process
+from trainer.cli.processes.supervisor import ProcessIdentity
 
 StartProgram: TypeAlias = Callable[[str], subprocess.Popen[bytes]]
 

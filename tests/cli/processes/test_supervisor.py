@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import anyio
 import pytest
 
 from trainer.cli.errors import CommandError
-from trainer.cli.processes.supervisor import RunRecord, start_supervised
+from trainer.cli.processes import supervisor
+from trainer.cli.processes.background import start_supervised
+from trainer.cli.processes.supervisor import RunRecord
 
 
 async def wait_for_end(record: Path) -> RunRecord:
@@ -73,3 +76,11 @@ def test_damaged_record_is_none(tmp_path: Path, content: str) -> None:
     (tmp_path / "run.json").write_text(content)
 
     assert RunRecord.read(tmp_path / "run.json") is None
+
+
+def test_supervisor_is_small() -> None:
+    """It stays in memory as long as its command, and so loads nothing that is not of the standard library."""
+    program = "import runpy, sys; runpy.run_path(sys.argv[1]); print(*{name.partition('.')[0] for name in sys.modules})"
+    command = [sys.executable, "-P", "-S", "-c", program, supervisor.__file__]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert not {*loaded} - sys.stdlib_module_names - {"__main__"}

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import anyio
 from anyio.to_thread import run_sync
 
+from trainer.cli.errors import CommandError
+from trainer.cli.processes import supervisor
 from trainer.cli.processes.log_file import LogFile
-from trainer.cli.processes.process import boot_id, describe_exit, stop_process
+from trainer.cli.processes.process import describe_exit, stop_process
 from trainer.cli.processes.state_directory import StateDirectory
-from trainer.cli.processes.supervisor import RunRecord, start_supervised
+from trainer.cli.processes.supervisor import RunRecord, boot_id
 
 _POLL_SECONDS = 0.05
 _GRACE_SECONDS = 30.0
@@ -102,3 +107,15 @@ class BackgroundProcess:
             record = self.state.record(self.name)
             while (run := await run_sync(RunRecord.read, record)) and run.exit_status is None:  # noqa: ASYNC110
                 await anyio.sleep(_POLL_SECONDS)
+
+
+async def start_supervised(command: list[str], *, record: Path, log: Path) -> RunRecord:
+    """Start a command in the background; it outlives this process and its terminal."""
+    program = [sys.executable, "-P", supervisor.__file__, str(record), str(log), *command]
+    # A session of its own: Ctrl-C reaches the whole foreground group of a terminal.
+    result = await anyio.run_process(program, stdin=subprocess.DEVNULL, check=False, start_new_session=True)
+    started = await run_sync(RunRecord.read, record)
+    if result.returncode != 0 or started is None:
+        detail = result.stderr.decode(errors="replace").strip()
+        raise CommandError(f"cannot start {command[0]} in the background: {detail}")
+    return started

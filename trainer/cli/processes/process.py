@@ -1,4 +1,4 @@
-"""Processes that outlive the command that started them, identified by more than a pid."""
+"""The end of processes that outlive the command that started them."""
 
 from __future__ import annotations
 
@@ -6,50 +6,10 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 
 import anyio
 
-
-def boot_id() -> str:
-    """Identity of this run of the machine (random(4))."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessIdentity:
-    """One process of this machine since it was booted: a recycled pid is another identity."""
-
-    pid: int
-    start_time: int
-    """Clock ticks after boot (proc(5), `/proc/PID/stat` field 22)."""
-    boot_id: str
-
-    @classmethod
-    def of(cls, pid: int) -> ProcessIdentity | None:
-        """The process that has this pid now; None when there is none or it is a zombie."""
-        try:
-            state, start_time = _stat(pid)
-        except (FileNotFoundError, ProcessLookupError):
-            return None
-        return None if state in {"Z", "X"} else cls(pid, start_time, boot_id())
-
-    @classmethod
-    def of_child(cls, pid: int) -> ProcessIdentity:
-        """A child of this process that has not been waited for, whether or not it has ended."""
-        _, start_time = _stat(pid)
-        return cls(pid, start_time, boot_id())
-
-    def is_running(self) -> bool:
-        """Whether this process, and not another one with its pid, still runs."""
-        return ProcessIdentity.of(self.pid) == self
-
-
-def _stat(pid: int) -> tuple[str, int]:
-    """State and start time of a process (proc(5), fields 3 and 22); its name before them may have any character."""
-    state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return state, int(fields[18])
+from trainer.cli.processes.supervisor import ProcessIdentity
 
 
 @contextmanager

@@ -1,23 +1,61 @@
-"""A command in the background that leaves a record: `python -m trainer.cli.processes.supervisor RECORD LOG COMMAND...`.
+"""A command in the background that leaves a record: `python supervisor.py RECORD LOG COMMAND...`.
 
 The supervisor detaches itself from the terminal, runs the command with its output appended to LOG, and keeps RECORD up
 to date: the process, when it started and, later, how it ended.
+
+It stays in memory for as long as the command runs, and so imports nothing but the standard library, and is run by the
+path of this file: the package `trainer` would double what it takes.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import anyio
-import msgspec
 
-from trainer.cli.errors import CommandError
-from trainer.cli.processes.process import ProcessIdentity
+def boot_id() -> str:
+    """Identity of this run of the machine (random(4))."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessIdentity:
+    """One process of this machine since it was booted: a recycled pid is another identity."""
+
+    pid: int
+    start_time: int
+    """Clock ticks after boot (proc(5), `/proc/PID/stat` field 22)."""
+    boot_id: str
+
+    @classmethod
+    def of(cls, pid: int) -> ProcessIdentity | None:
+        """The process that has this pid now; None when there is none or it is a zombie."""
+        try:
+            state, start_time = _stat(pid)
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        return None if state in {"Z", "X"} else cls(pid, start_time, boot_id())
+
+    @classmethod
+    def of_child(cls, pid: int) -> ProcessIdentity:
+        """A child of this process that has not been waited for, whether or not it has ended."""
+        _, start_time = _stat(pid)
+        return cls(pid, start_time, boot_id())
+
+    def is_running(self) -> bool:
+        """Whether this process, and not another one with its pid, still runs."""
+        return ProcessIdentity.of(self.pid) == self
+
+
+def _stat(pid: int) -> tuple[str, int]:
+    """State and start time of a process (proc(5), fields 3 and 22); its name before them may have any character."""
+    state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return state, int(fields[18])
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,27 +73,22 @@ class RunRecord:
     def read(cls, path: Path) -> RunRecord | None:
         """The record in this file; None when there is none or it is not readable as one."""
         try:
-            return msgspec.json.decode(path.read_bytes(), type=cls)
-        except (FileNotFoundError, NotADirectoryError, ValueError, msgspec.MsgspecError):
+            found = json.loads(path.read_bytes())
+            supervisor = found["supervisor"]
+            return cls(
+                ProcessIdentity(**found["process"]),
+                datetime.fromisoformat(found["started"]),
+                found["exit_status"],
+                ProcessIdentity(**supervisor) if supervisor is not None else None,
+            )
+        except (FileNotFoundError, NotADirectoryError, ValueError, LookupError, TypeError):
             return None
 
     def write(self, path: Path) -> None:
         """Replace the file atomically."""
         temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        temporary.write_bytes(msgspec.json.encode(self))
+        temporary.write_text(json.dumps(asdict(self) | {"started": self.started.isoformat()}))
         temporary.replace(path)
-
-
-async def start_supervised(command: list[str], *, record: Path, log: Path) -> RunRecord:
-    """Start a command in the background; it outlives this process and its terminal."""
-    supervisor = [sys.executable, "-m", "trainer.cli.processes.supervisor", str(record), str(log), *command]
-    # A session of its own: Ctrl-C reaches the whole foreground group of a terminal.
-    result = await anyio.run_process(supervisor, stdin=subprocess.DEVNULL, check=False, start_new_session=True)
-    started = await anyio.to_thread.run_sync(RunRecord.read, record)
-    if result.returncode != 0 or started is None:
-        detail = result.stderr.decode(errors="replace").strip()
-        raise CommandError(f"cannot start {command[0]} in the background: {detail}")
-    return started
 
 
 def _detach(log: Path) -> None:
