@@ -275,8 +275,12 @@ def test_runtimes(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> No
 def test_cluster(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
     """The resources of the nodes are shown, and what waits for them."""
     page.goto(session_dashboard.url("/cluster"))
-    expect(page.get_by_role("progressbar", name="Used cpu")).to_be_visible()
+    expect(page.get_by_role("meter", name="Requested cpu", exact=True)).to_be_visible()
+    node = page.get_by_role("table", name="Nodes").get_by_role("row").nth(1)
+    expect(node).to_contain_text("Ready")
+    expect(node.get_by_role("link", name="resnet", exact=True)).to_be_visible()
     waiting = page.get_by_role("region", name="Waiting TrainJobs")
+    expect(waiting).to_contain_text("is suspended by spec.suspend")
     expect(waiting.get_by_role("link", name="resnet-later", exact=True)).to_be_visible()
     expect(waiting.get_by_role("link", name="resnet", exact=True)).to_have_count(0)
 
@@ -381,7 +385,7 @@ def test_accessibility(
         "/new/vision/resnet": "The cluster would take it",
         "/runtimes": "active",
         "/clusterruntimes/plain": "replicatedJobs",
-        "/cluster": "memory",
+        "/cluster": "is suspended by spec.suspend",
     }.items():
         page.goto(session_dashboard.url(path))
         expect(page.get_by_text(shown).first).to_be_visible()

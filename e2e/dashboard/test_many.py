@@ -65,10 +65,12 @@ class Cluster(FakeClient):
 
 @contextmanager
 def serving(
-    client: FakeClient, past: PastTrainings | None = None
+    client: FakeClient,
+    past: PastTrainings | None = None,
+    options: DashboardOptions | None = None,
 ) -> Iterator[tuple[Callable[[str], str], BlockingPortal]]:
-    """A dashboard of a simulated cluster: makes addresses of its views."""
-    options = DashboardOptions(namespace="vision", cluster="https://gpus.example.com")
+    """A dashboard of a simulated cluster, of one namespace by default: makes addresses of its views."""
+    options = options or DashboardOptions(namespace="vision", cluster="https://gpus.example.com")
     authenticator = LoopbackAuthenticator(client)
     dashboard = Dashboard(client, V2ALPHA1, options, authenticator=authenticator, past=past)
     listening = threading.Event()
@@ -384,13 +386,15 @@ def test_gpus(page: Page) -> None:
             expect(metric).to_contain_text(f"{3 / (1 + step / 4):.4g}")
         expect(metric.locator("polyline")).to_be_attached()
         page.goto(url("/cluster"))
-        resources = page.get_by_role("region", name="Resources")
-        expect(resources.get_by_role("row", name="NVIDIA-H100-80GB-HBM3")).to_contain_text("20")
-        claimed = resources.get_by_role("row", name="gpu.nvidia.com NVIDIA GB200")
-        expect(claimed.get_by_role("cell")).to_have_text(["NVIDIA GB200", "1", "1", "4", "3", "3"])
-        expect(page.get_by_role("region", name="Waiting Workloads").get_by_role("row")).to_have_count(4)
+        resources = page.get_by_role("list", name="Resources").get_by_role("listitem")
+        expect(resources.filter(has_text="H100 80GB HBM3")).to_contain_text("20 requested")
+        expect(resources.filter(has_text="gpu.nvidia.com on 1 node")).to_contain_text("3 free of 4")
+        waiting = page.get_by_role("table", name="Waiting")
+        expect(waiting.get_by_role("row")).to_have_count(4)
+        expect(waiting.get_by_role("row").nth(1)).to_contain_text(message)
+        expect(waiting.get_by_role("row").nth(1)).to_contain_text("place 1")
         expect(page.get_by_text(names[2])).to_be_visible()
-        expect(page.get_by_text("2, for 32 GPUs together")).to_be_visible()
+        expect(page.get_by_text("3 wait, for 48 GPUs together")).to_be_visible()
         picture(page, "cluster")
         page.get_by_role("region", name="Waiting TrainJobs").get_by_role("link", name="job-0").click()
         answer = page.get_by_role("region", name="Explanation")

@@ -58,6 +58,8 @@ class TrainJobRow:
     """What controls it, such as an Experiment of Katib; else who has made it, by its label or annotation."""
     created: str | None = None
     started: str | None = None
+    since: str | None = None
+    """When that condition became so; None without one."""
     ended: str | None = None
     is_suspended: bool = False
     """Whether it asks for that."""
@@ -87,6 +89,7 @@ class TrainJobRow:
             owner=_owner(job),
             created=metadata_of(job).get("creationTimestamp"),
             started=status.get("startTime"),
+            since=condition.get("lastTransitionTime"),
             ended=condition.get("lastTransitionTime") if state in ENDS else None,
             is_suspended=spec.get("suspend") is True,
             is_being_deleted=is_being_deleted(job),

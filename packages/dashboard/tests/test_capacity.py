@@ -1,4 +1,4 @@
-"""What the cluster has, and what is used of it."""
+"""What the cluster has, and what is requested of it."""
 
 from __future__ import annotations
 
@@ -67,30 +67,36 @@ async def test_capacity(client: UserClient) -> None:
         "product": "A100",
         "nodes": 3,
         "total": 24,
-        "used": 6,
+        "requested": 6,
+        "used": None,
         "free": 13,
         "largestFree": 8,
     }
-    assert (shown[GPU, "H100"]["free"], shown["cpu", ""]["used"]) == (0, 1.5)
-    assert (answer["nodes"], answer["closedNodes"], answer["problems"]) == (5, 2, [])
+    assert (shown[GPU, "H100"]["free"], shown["cpu", ""]["requested"]) == (0, 1.5)
+    assert (answer["nodes"], answer["closedNodes"], answer["problems"], answer["notes"]) == (5, 2, [], [])
 
 
 async def test_pods_that_may_not_be_listed(client: UserClient) -> None:
-    """Who may not list all pods sees what there is, and that what is used is not known."""
+    """Who may not list all pods sees what there is, and that what is requested is not known."""
     client.add(node("a", 8))
     client.faults.fail(ForbiddenError(403, "pods is forbidden"), verb="list", resource=PODS)
     async with visiting(client) as visitor:
         _, answer = await visitor.json("/api/capacity")
     kind = answer["kinds"][0]
-    assert (kind["total"], kind["used"], kind["free"], kind["largestFree"]) == (8, None, None, None)
-    assert answer["problems"] == ["what is used is not known: pods is forbidden"]
+    assert (kind["total"], kind["requested"], kind["free"], kind["largestFree"]) == (8, None, None, None)
+    assert (len(answer["notes"]), answer["problems"]) == (1, [])
+    assert "you may not list the pods of all namespaces" in answer["notes"][0]
+    (row,) = answer["members"]
+    assert (row["devices"][0]["requested"], row["otherPods"], row["trainings"]) == (None, None, [])
 
 
 async def test_nodes_that_may_not_be_listed(client: UserClient) -> None:
-    """Without nodes there is nothing to show but the reason."""
+    """Who may not list nodes reads that, and nothing else."""
     client.faults.fail(ForbiddenError(403, "nodes is forbidden"), verb="list", resource=NODES)
     async with visiting(client) as visitor:
-        assert await visitor.json("/api/capacity") == (403, {"error": "nodes is forbidden"})
+        status, answer = await visitor.json("/api/capacity")
+    assert (status, answer["members"], answer["kinds"], len(answer["notes"])) == (200, [], [], 1)
+    assert "you may not list nodes" in answer["notes"][0]
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ async def shown(client: UserClient) -> tuple[dict[tuple[str, str], tuple[Any, ..
     async with visiting(client) as visitor:
         status, answer = await visitor.json("/api/capacity")
     assert status == 200
-    fields = ("total", "used", "free", "largestFree")
+    fields = ("total", "requested", "free", "largestFree")
     kinds = {
         (kind["resource"], kind["product"]): tuple(kind[name] for name in fields)
         for kind in answer["kinds"]

@@ -326,7 +326,7 @@ async def test_changes_are_made_with_the_rights_of_the_user(cluster: ClusterClie
         ):
             status, _ = await visitor.json(f"{other}{where}", method, json={"uid": "uid-of-theirs", "nodes": 2})
             assert status == 403, where
-        assert (await visitor.json("/api/capacity"))[0] == 403
+        assert (await visitor.json("/api/capacity"))[1]["members"] == []
         assert len((await visitor.json("/api/runtimes"))[1]["problems"]) == 2
         assert (await visitor.json("/api/queues"))[1]["workloads"] == []
         copy = (await visitor.json(f"{path}/copy"))[1]
@@ -412,7 +412,7 @@ async def test_a_failure_shows_nothing(cluster: ClusterClient, clock: ManualCloc
         await visitor.json("/api/cluster")
         cluster.failure = TransportError("connection refused")
         async with visitor.stream("/api/trainjobs") as events:
-            assert await events.to_end() == []
+            assert set(await events.to_end()) <= {"heard"}
         assert (await visitor.json("/api/trainjobs/team/ours"))[0] == 502
 
 

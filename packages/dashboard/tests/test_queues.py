@@ -54,15 +54,16 @@ async def test_queues(client: UserClient) -> None:
         _, answer = await visitor.json("/api/queues")
     assert (answer["isServed"], answer["problems"], answer["more"]) == (True, [], 0)
     assert answer["queues"] == [
-        {"namespace": "default", "name": "other", "admitted": 0, "waiting": 1},
-        {"namespace": "default", "name": "team", "admitted": 1, "waiting": 3},
+        {"namespace": "default", "name": "other", "admitted": 0, "waiting": 1, "clusterQueue": ""},
+        {"namespace": "default", "name": "team", "admitted": 1, "waiting": 3, "clusterQueue": ""},
     ]
-    assert [(each["owner"], each["message"]) for each in answer["workloads"]] == [
-        ("TrainJob elsewhere", ""),
-        ("TrainJob urgent", "is inactive"),
-        ("TrainJob early", "has its quota, and waits for admission checks"),
-        ("TrainJob late", "QuotaReserved late"),
+    assert [(each["owner"], each["place"], each["message"]) for each in answer["workloads"]] == [
+        ("TrainJob elsewhere", 1, ""),
+        ("TrainJob urgent", None, "is inactive"),
+        ("TrainJob early", 1, "has its quota, and waits for admission checks"),
+        ("TrainJob late", 2, "QuotaReserved late"),
     ]
+    assert [each["training"] for each in answer["workloads"]] == ["elsewhere", "urgent", "early", "late"]
     assert {each["gpus"] for each in answer["workloads"]} == {8}
 
 
@@ -80,7 +81,8 @@ async def test_nothing_to_show(client: UserClient, served: bool, problems: list[
         client.faults.fail(ForbiddenError(403, "no"), verb="list", resource=WORKLOAD)
     async with visiting(client) as visitor:
         _, answer = await visitor.json("/api/queues")
-    assert answer == {"isServed": served, "problems": problems, "notes": [], "queues": [], "workloads": [], "more": 0}
+    nothing = {"notes": [], "queues": [], "workloads": [], "more": 0, "clusterQueues": [], "moreClusterQueues": 0}
+    assert answer == {"isServed": served, "problems": problems} | nothing
 
 
 def local_queue(name: str, **status: Any) -> Object:
@@ -89,6 +91,7 @@ def local_queue(name: str, **status: Any) -> Object:
         "apiVersion": LOCAL_QUEUE.api_version,
         "kind": LOCAL_QUEUE.kind,
         "metadata": {"name": name, "namespace": "default"},
+        "spec": {"clusterQueue": "research"},
         "status": status,
     }
 
@@ -114,6 +117,7 @@ async def test_local_queues(client: UserClient, forbidden: Resource | None, queu
         _, answer = await visitor.json("/api/queues")
     assert [(each["name"], each["admitted"], each["waiting"]) for each in answer["queues"]] == queues
     assert bool(answer["problems"]) is (forbidden == WORKLOAD)
+    assert {each["clusterQueue"] for each in answer["queues"]} == ({""} if forbidden == LOCAL_QUEUE else {"research"})
 
 
 async def test_many(client: UserClient) -> None:

@@ -16,6 +16,14 @@ def test_row() -> None:
     assert (row["state"], row["progress"], row["remaining"], row["remainingText"]) == ("Failed", 40, None, "")
 
 
+def test_since() -> None:
+    """A row says since when its state is explained as it is."""
+    time = "2026-01-01T00:00:00Z"
+    pending = {"type": "Pending", "status": "True", "message": "no node", "lastTransitionTime": time}
+    assert page_of(train_job(state="Pending", conditions=[pending]))["since"] == time
+    assert page_of(train_job(state="Running", conditions=[pending]))["since"] is None
+
+
 def test_bounds() -> None:
     """The page knows how many nodes an elastic training may have."""
     assert page_of(train_job(scale={"nodes": 2, "minNodes": 1, "maxNodes": 4}))["bounds"] == {"least": 1, "most": 4}

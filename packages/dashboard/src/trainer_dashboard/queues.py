@@ -1,11 +1,13 @@
-"""The queues of Kueue: what waits in them, and why."""
+"""The queues of Kueue: what may be had of them, and what waits in them, at which place and why."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final, NamedTuple
 
+from trainer.api.trainjob import TRAIN_JOBS
 from trainer.explain.suspension import WORKLOADS
 from trainer.explain.workload import standing_of
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
@@ -24,11 +26,15 @@ from trainer.kube.objects import (
     uid_of,
 )
 from trainer.kube.resource import Resource
+from trainer.workloads import JOBSETS
+from trainer_dashboard.quotas import quotas
 from trainer_dashboard.visible import NamespaceScope, Visible, visible
 
 SHOWN: Final = 500
 """Most waiting Workloads that are shown."""
 _LONGEST_MESSAGE = 300
+_TRAININGS: Final = frozenset({TRAIN_JOBS.kind, JOBSETS.kind})
+"""Kinds that Kueue makes Workloads for whose objects have the name of a TrainJob, or may have it."""
 
 
 class _Queue(NamedTuple):
@@ -39,17 +45,19 @@ class _Queue(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """How many Workloads a queue holds."""
+    """How many Workloads a queue holds, and the ClusterQueue that it belongs to; "" where that is not known."""
 
     admitted: int
     waiting: int
+    cluster_queue: str = ""
 
 
 async def queues(client: Client, scope: NamespaceScope) -> Object:
     """The LocalQueues of the namespaces that a user sees: how many Workloads they hold, and those that wait.
 
-    Waiting ones are in Kueue's usual order within a queue: by priority, then by age. Without Kueue there are none, and
-    `isServed` is false.
+    Waiting ones are in Kueue's usual order within a queue: by priority, then by age. That is their `place`, which one
+    that cannot start without somebody's doing has not. ClusterQueues come with their quotas, where the user may list
+    them. Without Kueue there are none, and `isServed` is false.
 
     Raises:
         KubeError: the API server does not answer.
@@ -57,8 +65,9 @@ async def queues(client: Client, scope: NamespaceScope) -> Object:
     for resource in WORKLOADS:
         with suppress(NotFoundError):
             workloads = await visible(client, resource, scope)
-            return _answer(workloads, await _local_queues(client, resource.version, scope))
-    return _answer(Visible(), {}, is_served=False)
+            local = await _local_queues(client, resource.version, scope)
+            return _answer(workloads, local) | await quotas(client, resource.version)
+    return _answer(Visible(), {}, is_served=False) | {"clusterQueues": [], "moreClusterQueues": 0}
 
 
 async def _local_queues(client: Client, version: str, scope: NamespaceScope) -> dict[_Queue, _Held]:
@@ -71,6 +80,7 @@ async def _local_queues(client: Client, version: str, scope: NamespaceScope) -> 
         _Queue(namespace_of(each), name_of(each)): _Held(
             _number(mapping_at(each, "status").get("admittedWorkloads")),
             _number(mapping_at(each, "status").get("pendingWorkloads")),
+            str(mapping_at(each, "spec").get("clusterQueue") or ""),
         )
         for each in found.objects
     }
@@ -81,25 +91,48 @@ def _answer(found: Visible, local: dict[_Queue, _Held], *, is_served: bool = Tru
     waiting = [each for each in present if not is_condition_true(each, "Admitted")]
     admitted = Counter(map(_queue_of, (each for each in present if is_condition_true(each, "Admitted"))))
     pending = Counter(map(_queue_of, waiting))
-    held = local | {queue: _Held(admitted[queue], pending[queue]) for queue in admitted.keys() | pending.keys()}
+    held = dict(local)
+    for queue in admitted.keys() | pending.keys():
+        of = local[queue].cluster_queue if queue in local else ""
+        held[queue] = _Held(admitted[queue], pending[queue], of)
     waiting.sort(key=lambda each: (namespace_of(each), _queue(each), -_priority(each), _created(each)))
+    places = _places(waiting)
     return {
         "isServed": is_served,
         "problems": found.problems,
         "notes": found.notes,
-        "queues": [queue._asdict() | counts._asdict() for queue, counts in sorted(held.items())],
-        "workloads": [_workload(each) for each in waiting[:SHOWN]],
+        "queues": [_local_queue(queue, counts) for queue, counts in sorted(held.items())],
+        "workloads": [_workload(each) | {"place": places.get(uid_of(each))} for each in waiting[:SHOWN]],
         "more": max(len(waiting) - SHOWN, 0),
     }
 
 
+def _local_queue(queue: _Queue, held: _Held) -> Object:
+    counts = {"waiting": held.waiting, "admitted": held.admitted}
+    return queue._asdict() | counts | {"clusterQueue": held.cluster_queue}
+
+
+def _places(waiting: Iterable[Object]) -> dict[str, int]:
+    """The place of each Workload in its LocalQueue by its UID, the first is 1; they come in their order."""
+    last: Counter[_Queue] = Counter()
+    places = {}
+    for workload in waiting:
+        if standing_of(workload).waits:
+            queue = _queue_of(workload)
+            last[queue] += 1
+            places[uid_of(workload)] = last[queue]
+    return places
+
+
 def _workload(workload: Object) -> Object:
     owner = controller_of(workload) or next(iter(owner_references_of(workload)), {})
+    is_training = owner.get("kind") in _TRAININGS
     return {
         "uid": uid_of(workload),
         "name": name_of(workload),
         "namespace": namespace_of(workload),
         "queue": _queue(workload),
+        "training": str(owner.get("name") or "") if is_training else "",
         "owner": f"{owner.get('kind') or ''} {owner.get('name') or ''}".strip(),
         "priority": _priority(workload),
         "gpus": _devices(workload),

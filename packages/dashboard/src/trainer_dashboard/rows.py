@@ -28,6 +28,7 @@ def row_of(row: TrainJobRow) -> Object:
         "devicesPerNode": row.devices_per_node,
         "owner": row.owner[:_LONGEST_TEXT],
         "created": row.created,
+        "since": row.since,
         "ended": row.ended,
         "isSuspended": row.is_suspended,
         "isDeleted": row.is_being_deleted,

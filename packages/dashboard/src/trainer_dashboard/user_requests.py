@@ -132,7 +132,7 @@ class UserRequests:
             case "GET", ["runtimes"]:
                 return await self._share(asked, partial(runtimes, asked.client, scope))
             case "GET", ["capacity"]:
-                return await self._share(asked, partial(capacity, asked.client, asked.party.compute))
+                return await self._share(asked, partial(capacity, asked.client, self.clock, asked.party.compute))
             case "GET", ["queues"]:
                 return await self._share(asked, partial(queues, asked.client, scope))
         return None

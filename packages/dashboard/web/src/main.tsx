@@ -24,6 +24,7 @@ import "./style.css";
 import "./shell/shell.css";
 import "./list/list.css";
 import "./job/job.css";
+import "./cluster/cluster.css";
 
 function App() {
   const { path, query } = useLocation();
@@ -77,9 +78,9 @@ function View({ of, query }: { of: Route; query: URLSearchParams }) {
     case "past":
       return <PastPage key={pastId(of)} {...of} />;
     case "cluster":
-      return <ClusterPage />;
+      return <ClusterPage query={query} />;
     case "runtimes":
-      return <RuntimeList />;
+      return <RuntimeList query={query} />;
     case "runtime":
       return <RuntimePage {...of} />;
   }

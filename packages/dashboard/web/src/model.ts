@@ -21,6 +21,8 @@ export interface Row {
   /** Only in the list. */
   labels?: Record<string, string>;
   created: string | null;
+  /** When the condition that explains its state became so. */
+  since?: string | null;
   ended: string | null;
   isSuspended: boolean;
   isDeleted: boolean;
@@ -200,6 +202,11 @@ export interface StreamProblem {
   text: string;
 }
 
+/** When the server has heard of the cluster last. */
+export interface ClusterHeard extends Partial<StreamProblem> {
+  seconds: number;
+}
+
 export interface Cause {
   reason: string;
   /** The object, such as `Pod demo-node-0-0-x7k2p`. */
@@ -218,14 +225,19 @@ export interface Explanation {
   unread: { what: string; why: string }[];
 }
 
-/** A resource of nodes, or the devices of a driver that claims have; what is used is null where the user may not know it. */
+/**
+ * A resource of nodes, or the devices of a driver that claims have. What is requested is null where the user may not
+ * know it, and what is used where nobody measures it.
+ */
 export interface Kind {
   resource: string;
   /** Of a device, such as `NVIDIA-A100-SXM4-80GB`. */
   product: string;
   nodes: number;
   total: number;
+  requested: number | null;
   used: number | null;
+  /** On nodes that take pods. */
   free: number | null;
   largestFree: number | null;
 }
@@ -235,7 +247,32 @@ export interface Capacity {
   nodes: number;
   /** Cordoned or not ready. */
   closedNodes: number;
+  members: Member[];
+  /** Nodes that are not among them. */
+  moreNodes: number;
   problems: string[];
+  /** What the user may not know. */
+  notes: string[];
+}
+
+/** A node of the cluster. */
+export interface Member {
+  name: string;
+  instanceType: string;
+  /** Words such as `Cordoned`, the worst first; none of a node that is ready. */
+  troubles: string[];
+  isOpen: boolean;
+  /** What the node says of its troubles, and since when. */
+  why: string;
+  since: string | null;
+  devices: Pick<Kind, "resource" | "product" | "total" | "requested" | "free">[];
+  cpu: Pick<Kind, "total" | "requested" | "used">;
+  memory: Pick<Kind, "total" | "requested" | "used">;
+  /** What JobSets have made it run; those with most devices first. */
+  trainings: { namespace: string; name: string; pods: number; devices: number }[];
+  moreTrainings: number;
+  /** Null where the user may not know it. */
+  otherPods: number | null;
 }
 
 /** A Workload of Kueue that waits. */
@@ -244,11 +281,44 @@ export interface Workload {
   name: string;
   namespace: string;
   queue: string;
+  /** In its queue, the first is 1; null of one that cannot start as it is. */
+  place: number | null;
   owner: string;
+  /** The name of the TrainJob that it may be of; "" where it is of something else. */
+  training: string;
   priority: number;
   gpus: number;
   created: string | null;
   message: string;
+}
+
+export interface Quota {
+  flavor: string;
+  resource: string;
+  nominal: number;
+  /** Null where all of the cohort may be borrowed. */
+  borrowingLimit: number | null;
+  reserved: number;
+  borrowed: number;
+}
+
+export interface ClusterQueue {
+  name: string;
+  cohort: string;
+  /** Why it admits nothing; "" while it does. */
+  stopped: string;
+  waiting: number;
+  admitted: number;
+  quotas: Quota[];
+}
+
+/** A queue of a namespace. */
+export interface LocalQueue {
+  namespace: string;
+  name: string;
+  waiting: number;
+  admitted: number;
+  clusterQueue: string;
 }
 
 export interface Queues {
@@ -256,7 +326,10 @@ export interface Queues {
   problems: string[];
   /** Which namespaces are left out. */
   notes: string[];
-  queues: { namespace: string; name: string; waiting: number; admitted: number }[];
+  queues: LocalQueue[];
+  /** Null where the user may not list them. */
+  clusterQueues: ClusterQueue[] | null;
+  moreClusterQueues: number;
   workloads: Workload[];
   /** Waiting ones that are not among them. */
   more: number;

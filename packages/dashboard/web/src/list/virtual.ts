@@ -28,7 +28,11 @@ export function useWindow(list: RefObject<HTMLElement | null>, height: number, c
     measure();
     window.addEventListener("scroll", measure, { passive: true });
     window.addEventListener("resize", measure);
+    // What is above the list may come and go without either.
+    const observer = new ResizeObserver(measure);
+    observer.observe(document.body);
     return () => {
+      observer.disconnect();
       window.removeEventListener("scroll", measure);
       window.removeEventListener("resize", measure);
     };

@@ -13,14 +13,18 @@ import { type Usage, missing, runtimeId, usage } from "./usage";
 
 const NOBODY: Usage = { all: 0, active: 0 };
 
-export function RuntimeList() {
+export function RuntimeList({ query }: { query: URLSearchParams }) {
   const { runtimes, problems, notes, isLoaded, problem } = useRuntimes();
   const listing = useListing();
-  const uses = useMemo(() => usage(listing.rows.values()), [listing.rows]);
+  const chosen = query.get("namespace") ?? "";
+  const own = <T extends { namespace: string }>(each: T) => !chosen || each.namespace === chosen;
+  const uses = useMemo(() => usage([...listing.rows.values()].filter(own)), [listing.rows, chosen]);
   const lost = useMemo(() => (isLoaded && problems.length === 0 ? missing(listing.rows.values(), runtimes) : []), [listing.rows, runtimes]);
   const [text, setText] = useState("");
   useTitle("Runtimes");
-  const shown = runtimes.filter(({ name, namespace, framework }) =>
+  // Those of the cluster are there for every namespace.
+  const there = runtimes.filter((runtime) => !runtime.namespace || own(runtime));
+  const shown = there.filter(({ name, namespace, framework }) =>
     `${namespace}/${name} ${framework}`.toLowerCase().includes(text.toLowerCase()),
   );
   return (
@@ -40,7 +44,7 @@ export function RuntimeList() {
         </label>
       </search>
       <p class="count" role="status">
-        {isLoaded ? `${shown.length} of ${runtimes.length} runtimes` : problem ? "" : "Loading ..."}
+        {isLoaded ? `${shown.length} of ${there.length} runtimes` : problem ? "" : "Loading ..."}
       </p>
       <Notes of={notes} />
       {isLoaded && runtimes.length === 0 && problems.length === 0 && (
@@ -48,14 +52,14 @@ export function RuntimeList() {
           There are no runtimes: <code>trainer install-runtimes</code> installs ours.
         </p>
       )}
-      {shown.length > 0 && <RuntimeTable runtimes={shown} uses={uses} />}
+      {shown.length > 0 && <RuntimeTable runtimes={shown} uses={uses} chosen={chosen} />}
     </main>
   );
 }
 
 const TITLES = ["Runtime", "Framework", "Nodes", "GPUs per node", "TrainJobs", "Image", "Age"];
 
-function RuntimeTable({ runtimes, uses }: { runtimes: Runtime[]; uses: Map<string, Usage> }) {
+function RuntimeTable({ runtimes, uses, chosen }: { runtimes: Runtime[]; uses: Map<string, Usage>; chosen: string }) {
   const now = useNow();
   return (
     <Grid label="Runtimes" titles={TITLES}>
@@ -72,7 +76,7 @@ function RuntimeTable({ runtimes, uses }: { runtimes: Runtime[]; uses: Map<strin
           <td>{runtime.nodes}</td>
           <td>{runtime.devices}</td>
           <td>
-            <Uses of={runtime} usage={uses.get(runtimeId(runtime)) ?? NOBODY} />
+            <Uses of={runtime} usage={uses.get(runtimeId(runtime)) ?? NOBODY} chosen={chosen} />
           </td>
           <td>{runtime.image}</td>
           <td title={runtime.created ?? ""}>{age(runtime.created, now)}</td>
@@ -82,9 +86,9 @@ function RuntimeTable({ runtimes, uses }: { runtimes: Runtime[]; uses: Map<strin
   );
 }
 
-function Uses({ of, usage: { all, active } }: { of: Runtime; usage: Usage }) {
+function Uses({ of, usage: { all, active }, chosen }: { of: Runtime; usage: Usage; chosen: string }) {
   if (all === 0) return <span class="quiet">none</span>;
-  const namespace = of.kind === CLUSTER_WIDE ? "" : of.namespace;
+  const namespace = of.kind === CLUSTER_WIDE ? chosen : of.namespace;
   const path = write({ ...read(new URLSearchParams()), runtime: of.name, namespace });
   return (
     <a href={href(path)} onClick={onLink}>

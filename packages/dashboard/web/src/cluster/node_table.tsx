@@ -1,0 +1,255 @@
+// The nodes of the cluster: equal ones are grouped, and of very many those on the screen are in the document.
+
+import { useMemo, useRef, useState } from "preact/hooks";
+import { useNow } from "../clock";
+import { age } from "../format";
+import { id } from "../list/filters";
+import { useListing } from "../list/store";
+import { useRowHeight, useWindow } from "../list/virtual";
+import type { Member } from "../model";
+import { href, jobPath, onLink } from "../route";
+import { Icon } from "../shell/icons";
+import { closedOf } from "./capacity";
+import { figure, measured } from "./figures";
+import { Meter } from "./meter";
+import { type NodeGroup, SHOWS, type Show, beginClosed, counts, devices, free, items, product, requested, select, summary } from "./nodes";
+
+const WIDE = 58;
+const NARROW = 124;
+const TITLES = ["Node", "State", "GPUs", "CPU", "Memory", "Trainings"];
+const SHOW_TITLES: Record<Show, string> = { all: "All", free: "With free GPUs", trouble: "With problems" };
+const BAD = new Set(["Not ready", "Unreachable"]);
+
+export function NodeTable({ members, more }: { members: readonly Member[]; more: number }) {
+  const [text, setText] = useState("");
+  const [show, setShow] = useState<Show>("all");
+  const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
+  const chosen = useMemo(() => select(members, text, show), [members, text, show]);
+  const isClosed = beginClosed(chosen, text, show);
+  const lines = useMemo(() => items(chosen, isClosed, toggled), [chosen, isClosed, toggled]);
+  const count = useMemo(() => counts(members), [members]);
+  const toggle = (key: string) =>
+    setToggled((before) => {
+      const next = new Set(before);
+      if (!next.delete(key)) next.add(key);
+      return next;
+    });
+  const begin = (change: () => void) => (change(), setToggled(new Set<string>()));
+  return (
+    <section aria-label="Nodes">
+      <h2>Nodes</h2>
+      <search class="node-search">
+        <div class="chips" role="group" aria-label="Show nodes">
+          {SHOWS.filter((each) => each === "all" || count[each] > 0 || each === show).map((each) => (
+            <button key={each} type="button" class={`chip plain-chip ${each}`} aria-pressed={show === each} onClick={() => begin(() => setShow(each))}>
+              {SHOW_TITLES[each]}
+              <span class="number">{count[each]}</span>
+            </button>
+          ))}
+        </div>
+        <input
+          type="search"
+          aria-label="Search nodes"
+          placeholder="Name, GPU, state or training"
+          value={text}
+          onInput={(event) => {
+            const next = event.currentTarget.value;
+            begin(() => setText(next));
+          }}
+        />
+      </search>
+      {more > 0 && <p class="quiet">{more} more nodes are not listed; those in trouble and with trainings come first.</p>}
+      {chosen.length === 0 ? <p class="nothing">No node matches.</p> : <Lines of={lines} isOpen={(group) => isClosed === toggled.has(group.key)} onToggle={toggle} />}
+    </section>
+  );
+}
+
+interface LinesProperties {
+  of: ReturnType<typeof items>;
+  isOpen(group: NodeGroup): boolean;
+  onToggle(key: string): void;
+}
+
+function Lines({ of, isOpen, onToggle }: LinesProperties) {
+  const body = useRef<HTMLDivElement>(null);
+  const height = useRowHeight(WIDE, NARROW);
+  const { first, last } = useWindow(body, height, of.length);
+  const { rows } = useListing();
+  return (
+    <div class="table nodes" role="table" aria-label="Nodes" aria-rowcount={of.length + 1}>
+      <div role="rowgroup" class="head">
+        <div role="row" class="row" aria-rowindex={1}>
+          {TITLES.map((title) => (
+            <div role="columnheader" key={title}>
+              {title}
+            </div>
+          ))}
+        </div>
+      </div>
+      <div role="rowgroup" class="body" ref={body} style={{ height: `${of.length * height}px` }}>
+        {of.slice(first, last).map(({ group, member }, at) => {
+          const place = {
+            role: "row" as const,
+            "aria-rowindex": first + at + 2,
+            style: { height: `${height}px`, transform: `translateY(${(first + at) * height}px)` },
+          };
+          return group ? (
+            <div key={group.key} class="row grouping" {...place}>
+              <GroupCell of={group} isOpen={isOpen(group)} onToggle={() => onToggle(group.key)} />
+            </div>
+          ) : (
+            <div key={member.name} class="row" {...place}>
+              <NodeCells of={member} isKnown={(training) => rows.has(id(training))} />
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+function GroupCell({ of, isOpen, onToggle }: { of: NodeGroup; isOpen: boolean; onToggle(): void }) {
+  return (
+    <div role="cell" aria-colspan={TITLES.length}>
+      <button type="button" class={isOpen ? "fold open" : "fold"} aria-expanded={isOpen} onClick={onToggle}>
+        <Icon of="down" />
+        <strong>{of.title}</strong>
+        <span class="tag">{of.members.length}</span>
+        <span class="quiet">{[of.instanceType, summary(of)].filter(Boolean).join(" · ")}</span>
+      </button>
+    </div>
+  );
+}
+
+function NodeCells({ of, isKnown }: { of: Member; isKnown(training: { namespace: string; name: string }): boolean }) {
+  const now = useNow();
+  const why = [of.why.replace(/\.$/, ""), age(of.since, now)].filter(Boolean).join(", ");
+  return (
+    <>
+      <div role="cell" class="name">
+        <strong title={of.name}>{of.name}</strong>
+        {of.troubles.length > 0 && why && (
+          <span class="quiet" title={why}>
+            {why}
+          </span>
+        )}
+      </div>
+      <div role="cell" class="states">
+        {of.troubles.length === 0 && <span class="state good">Ready</span>}
+        {of.troubles.map((trouble) => (
+          <span key={trouble} class={`state ${BAD.has(trouble) ? "bad" : "warn"}`}>
+            {trouble}
+          </span>
+        ))}
+      </div>
+      <div role="cell" class="amount gpus">
+        <Devices of={of} />
+      </div>
+      <div role="cell" class="amount cpu">
+        <Amount of={of.cpu} resource="cpu" node={of.name} unit="CPU" />
+      </div>
+      <div role="cell" class="amount memory">
+        <Amount of={of.memory} resource="memory" node={of.name} unit="" />
+      </div>
+      <div role="cell" class="trainings">
+        <Trainings of={of} isKnown={isKnown} />
+      </div>
+    </>
+  );
+}
+
+function Devices({ of }: { of: Member }) {
+  const total = devices(of);
+  const taken = requested(of);
+  const available = free(of);
+  if (total === 0) return <span class="quiet none">none</span>;
+  const names = of.devices.map((device) => `${device.total} × ${product(device.product) || device.resource}`).join(", ");
+  if (taken === null) return <span title={names}>{total}</span>;
+  const closed = of.devices.reduce((sum, device) => sum + closedOf(device), 0);
+  return (
+    <>
+      <span class="figures" title={names}>
+        {taken} of {total}
+        <span class="unit"> GPUs</span>
+        {available > 0 && <span class="free">{available} free</span>}
+      </span>
+      <Meter label={`Requested GPUs of ${of.name}`} total={total} requested={taken} closed={closed} text={`${taken} of ${total} requested, ${available} free`} />
+    </>
+  );
+}
+
+interface AmountProperties {
+  of: Member["cpu"];
+  resource: string;
+  node: string;
+  unit: string;
+}
+
+function Amount({ of: { total, requested: taken, used }, resource, node, unit }: AmountProperties) {
+  const shown = (value: number | null) => figure(resource, value);
+  if (taken === null) return <span>{shown(total)}</span>;
+  const text = `${shown(taken)} of ${shown(total)} requested${used === null ? "" : `, ${measured(resource, used)} used`}`;
+  return (
+    <>
+      <span class="figures" title={text}>
+        {shown(taken)} of {shown(total)}
+        {unit && <span class="unit"> {unit}</span>}
+        {used !== null && <span class="quiet used">{measured(resource, used)} used</span>}
+      </span>
+      <Meter label={`Requested ${resource} of ${node}`} total={total} requested={taken} used={used} text={text} />
+    </>
+  );
+}
+
+/** So many trainings fit; the others are in a menu. */
+const FIT = 2;
+
+interface TrainingsProperties {
+  of: Member;
+  isKnown(training: Training): boolean;
+}
+
+type Training = Member["trainings"][number];
+
+function Trainings({ of, isKnown }: TrainingsProperties) {
+  if (of.otherPods === null) return <span class="quiet">not known</span>;
+  const known = of.trainings.filter(isKnown);
+  // JobSets that are no TrainJob's, or whose TrainJob the user does not see, are pods as others.
+  const unknown = of.trainings.filter((training) => !isKnown(training));
+  const pods = of.otherPods + unknown.reduce((sum, training) => sum + training.pods, 0);
+  const rest = known.slice(FIT);
+  return (
+    <>
+      <span class="links">
+        {known.slice(0, FIT).map((training) => (
+          <TrainingLink key={`${training.namespace}/${training.name}`} of={training} />
+        ))}
+      </span>
+      <span class="others quiet">
+        {rest.length > 0 && (
+          <details class="menu">
+            <summary>{rest.length + of.moreTrainings} more</summary>
+            <div class="panel">
+              {rest.map((training) => (
+                <TrainingLink key={`${training.namespace}/${training.name}`} of={training} />
+              ))}
+              {of.moreTrainings > 0 && <p>{of.moreTrainings} more are not listed.</p>}
+            </div>
+          </details>
+        )}
+        {pods > 0 && `${pods} other ${pods === 1 ? "pod" : "pods"}`}
+      </span>
+    </>
+  );
+}
+
+function TrainingLink({ of: { namespace, name, devices: gpus, pods } }: { of: Training }) {
+  return (
+    <span class="training">
+      <a href={href(jobPath(namespace, name))} onClick={onLink} title={`${name} in ${namespace}: ${pods} ${pods === 1 ? "pod" : "pods"}`}>
+        {name}
+      </a>
+      {gpus > 0 && <span class="quiet"> {gpus} {gpus === 1 ? "GPU" : "GPUs"}</span>}
+    </span>
+  );
+}

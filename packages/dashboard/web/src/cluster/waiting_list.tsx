@@ -1,0 +1,124 @@
+// The list of what waits, with why, its place in its queue, and since when.
+
+import { useMemo, useRef, useState } from "preact/hooks";
+import { useNow } from "../clock";
+import { age, moment } from "../format";
+import { useListing } from "../list/store";
+import { useRowHeight, useWindow } from "../list/virtual";
+import type { Listed, Workload } from "../model";
+import { Problems, Tone } from "../parts";
+import { href, jobPath, onLink } from "../route";
+import { useRuntimes } from "../runtimes/store";
+import { complete } from "../runtimes/usage";
+import { useReasons } from "./reasons";
+import { type Waiting, summary, waiting } from "./waiting";
+
+/** So many are shown before somebody asks for all. */
+const FEW = 8;
+const WIDE = 56;
+const NARROW = 100;
+
+export function WaitingList({ namespace, workloads }: { namespace: string; workloads: readonly Workload[] }) {
+  const { rows, isLoaded, more, problem } = useListing();
+  const { runtimes } = useRuntimes();
+  const [hasAll, setHasAll] = useState(false);
+  const all = useMemo(() => {
+    const own = <T extends { namespace: string }>(each: T) => !namespace || each.namespace === namespace;
+    return waiting(complete(rows.values(), runtimes).filter(own), workloads.filter(own));
+  }, [rows, runtimes, workloads, namespace]);
+  const isComplete = isLoaded && more === 0;
+  return (
+    <section aria-label="Waiting TrainJobs">
+      <h2>
+        Waiting <span class="quiet" role="status">{isComplete ? all.length > 0 && summary(all) : problem ? "" : "Loading ..."}</span>
+      </h2>
+      <Problems of={[problem]} />
+      {isComplete && all.length === 0 && <p class="nothing">Nothing waits{namespace && ` in ${namespace}`}.</p>}
+      {isComplete && all.length > 0 && <Lines of={hasAll ? all : all.slice(0, FEW)} hasQueues={all.some(({ queue }) => queue)} />}
+      {isComplete && all.length > FEW && (
+        <button type="button" class="more" aria-expanded={hasAll} onClick={() => setHasAll(!hasAll)}>
+          {hasAll ? `Show the first ${FEW}` : `Show all ${all.length}`}
+        </button>
+      )}
+    </section>
+  );
+}
+
+function Lines({ of, hasQueues }: { of: readonly Waiting[]; hasQueues: boolean }) {
+  const body = useRef<HTMLDivElement>(null);
+  const height = useRowHeight(WIDE, NARROW);
+  const { first, last } = useWindow(body, height, of.length);
+  const shown = of.slice(first, last);
+  const reasonOf = useReasons(shown.flatMap(({ job, isExplained }) => (job && !isExplained ? [job] : [])));
+  const titles = ["TrainJob", "State", "Why", ...(hasQueues ? ["Queue"] : []), "GPUs", "Since"];
+  return (
+    <div class={`table waiting${hasQueues ? " queued" : ""}`} role="table" aria-label="Waiting" aria-rowcount={of.length + 1}>
+      <div role="rowgroup" class="head">
+        <div role="row" class="row" aria-rowindex={1}>
+          {titles.map((title) => (
+            <div role="columnheader" key={title}>
+              {title}
+            </div>
+          ))}
+        </div>
+      </div>
+      <div role="rowgroup" class="body" ref={body} style={{ height: `${of.length * height}px` }}>
+        {shown.map((each, at) => (
+          <Line key={each.key} of={each} reasonOf={reasonOf} hasQueues={hasQueues} index={first + at} height={height} />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+interface LineProperties {
+  of: Waiting;
+  reasonOf(job: Listed): string;
+  hasQueues: boolean;
+  index: number;
+  height: number;
+}
+
+function Line({ of: { namespace, name, job, state, why, isExplained, queue, place, gpus, since }, reasonOf, hasQueues, index, height }: LineProperties) {
+  const now = useNow();
+  const reason = (job && !isExplained && reasonOf(job)) || why;
+  return (
+    <div role="row" class="row" aria-rowindex={index + 2} style={{ height: `${height}px`, transform: `translateY(${index * height}px)` }}>
+      <div role="cell" class="name">
+        {job ? (
+          <a href={href(jobPath(namespace, name))} onClick={onLink} title={name}>
+            {name}
+          </a>
+        ) : (
+          <span title={name}>{name}</span>
+        )}{" "}
+        <span class="namespace">{namespace}</span>
+      </div>
+      <div role="cell" class="state">
+        <Tone of={state} />
+      </div>
+      <div role="cell" class="why" title={reason}>
+        {reason}
+      </div>
+      {hasQueues && (
+        <div role="cell" class="queue">
+          {queue}
+          {place !== null && <span class="quiet">place {place}</span>}
+        </div>
+      )}
+      <div role="cell" class="gpus">
+        {gpus ? (
+          <>
+            {gpus}
+            <span class="unit"> GPUs</span>
+          </>
+        ) : (
+          ""
+        )}
+      </div>
+      <div role="cell" class="since" title={moment(since)}>
+        {age(since, now)}
+      </div>
+    </div>
+  );
+}
