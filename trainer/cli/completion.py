@@ -49,7 +49,7 @@ def context_names(context: typer.Context, incomplete: str) -> list[str]:
     given, variable = context.params.get("kubeconfig"), os.environ.get("KUBECONFIG", "")
     named = [given] if given is not None else [Path(name) for name in variable.split(os.pathsep) if name]
     try:
-        names = kubeconfig.context_names(named or [Contexts.of_user().path, DEFAULT_KUBECONFIG])
+        names = kubeconfig.contexts(named or [Contexts.of_user().path, DEFAULT_KUBECONFIG]).names
     except KubeError:
         return []
     return sorted(name for name in names if name.startswith(incomplete))

@@ -14,6 +14,7 @@ from trainer.kube.errors import ForbiddenError, KubeError
 from trainer.kube.resource import EVENTS, PODS
 from trainer.v1alpha1.client import SERVED
 from trainer.v1alpha1.discovery import Served
+from trainer_dashboard.server import OtherCluster
 
 TAG = b"[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
 
@@ -68,6 +69,13 @@ async def test_namespaces(client: UserClient, denied: set[str], options: dict[st
         async with visitor.stream("/api/trainjobs") as events:
             shown = {row["namespace"] for row in (await events.next("rows"))["all"]}
         assert shown == ({namespace} if namespace else {"team", "chosen"})
+
+
+async def test_other_clusters(client: UserClient) -> None:
+    """The page knows the commands that open those of other clusters."""
+    async with visiting(client, others=[OtherCluster("far", "trainer dashboard --context far")]) as visitor:
+        _, answer = await visitor.json("/api/cluster")
+    assert answer["others"] == [{"name": "far", "command": "trainer dashboard --context far"}]
 
 
 async def test_unknown_rights(client: UserClient) -> None:
@@ -169,7 +177,17 @@ async def test_no_rights_to_train_jobs(client: UserClient, path: str) -> None:
         assert "grant list and watch" in text
         fault.end()
         assert await events.next("rows", "job")
-        assert await events.next("problem") == {"text": ""}
+        recovered = await events.next("problem")
+        assert (recovered["text"], recovered["seconds"] >= 0) == ("", True)
+
+
+async def test_a_lost_cluster(client: UserClient) -> None:
+    """A page hears when the API server was heard; what is sent while it is lost says that it is, and since when."""
+    async with visiting(client) as visitor, visitor.stream("/api/trainjobs") as events:
+        assert 0 <= (await events.next("heard"))["seconds"] < 20
+        client.faults.refuse_connections()
+        problem = await events.next("problem")
+        assert (bool(problem["text"]), problem["seconds"] >= 0) == (True, True)
 
 
 async def test_metrics_that_cannot_be_read(client: UserClient) -> None:
@@ -188,7 +206,7 @@ async def test_metrics_that_cannot_be_read(client: UserClient) -> None:
 async def test_no_such_job(client: UserClient) -> None:
     """The page of nothing says that it is gone."""
     async with visiting(client) as visitor, visitor.stream("/api/trainjobs/default/demo") as events:
-        assert await events.next() == {}
+        assert await events.next("gone") == {}
 
 
 async def test_logs(client: UserClient) -> None:

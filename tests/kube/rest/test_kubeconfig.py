@@ -57,6 +57,16 @@ async def test_context_gives_server_and_namespace(tmp_path: Path) -> None:
     assert (endpoint.namespace, endpoint.context) == ("default", "one")
 
 
+def test_contexts(tmp_path: Path) -> None:
+    """The contexts of all files are known, with the current one of the first file that has one."""
+    first = write(tmp_path / "first", {"contexts": [{"name": "two"}, {"name": "three"}]})
+    second = write(tmp_path / "second", document() | {"contexts": [{"name": "one"}, {"name": "two"}]})
+    assert kubeconfig.contexts([first, second]) == ("one", ("two", "three", "one"))
+    assert kubeconfig.contexts([first]).current == ""
+    with pytest.raises(ConfigurationError, match="there is no file"):
+        kubeconfig.contexts([tmp_path / "none"])
+
+
 async def test_files_are_merged_as_kubectl_does(tmp_path: Path) -> None:
     """Missing and empty files are skipped; the first value of a name and the first current-context count."""
     first = document("https://first")

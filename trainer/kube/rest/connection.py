@@ -19,6 +19,7 @@ from trainer.kube.metrics import Metrics
 from trainer.kube.rest import kubeconfig
 from trainer.kube.rest.credentials import Credentials, TokenFile
 from trainer.kube.rest.http import HttpClient
+from trainer.kube.rest.kubeconfig import Contexts
 from trainer.kube.rest.rate_limiter import RateLimiter
 from trainer.kube.rest.tls import ClientTls
 from trainer.kube.rest.transport import Endpoint, Transport, WarningHandler, log_warning
@@ -99,15 +100,32 @@ def _rate_limiter(options: ConnectionOptions, clock: Clock | None) -> RateLimite
     return RateLimiter(options.qps, burst, clock=clock)
 
 
+def contexts_of(options: ConnectionOptions) -> Contexts:
+    """The contexts of the kubeconfig that these options lead to; none for the service account of a pod.
+
+    Raises:
+        ConfigurationError: the kubeconfig cannot be read.
+    """
+    files = _files(options)
+    return kubeconfig.contexts(files) if files else Contexts("", ())
+
+
 async def _configure(options: ConnectionOptions, clock: Clock | None) -> tuple[Endpoint, Credentials]:
-    if options.kubeconfig is not None:
-        return await kubeconfig.load([options.kubeconfig], options.context, clock=clock)
-    if files := [Path(name) for name in os.environ.get("KUBECONFIG", "").split(os.pathsep) if name]:
+    if files := _files(options):
         return await kubeconfig.load(files, options.context, clock=clock)
+    endpoint = await anyio.to_thread.run_sync(_service_account)
+    return endpoint, TokenFile(SERVICE_ACCOUNT / "token", clock=clock)
+
+
+def _files(options: ConnectionOptions) -> list[Path]:
+    """The kubeconfig files; none where the service account of the pod is used."""
+    if options.kubeconfig is not None:
+        return [options.kubeconfig]
+    if files := [Path(name) for name in os.environ.get("KUBECONFIG", "").split(os.pathsep) if name]:
+        return files
     if os.environ.get("KUBERNETES_SERVICE_HOST") and options.context is None:
-        endpoint = await anyio.to_thread.run_sync(_service_account)
-        return endpoint, TokenFile(SERVICE_ACCOUNT / "token", clock=clock)
-    return await kubeconfig.load([DEFAULT_KUBECONFIG], options.context, clock=clock)
+        return []
+    return [DEFAULT_KUBECONFIG]
 
 
 def _service_account() -> Endpoint:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 import anyio
@@ -56,15 +56,24 @@ async def load(files: list[Path], context: str | None, *, clock: Clock | None = 
     return endpoint, credentials(clock)
 
 
-def context_names(files: list[Path]) -> list[str]:
-    """The contexts of kubeconfig files; blocks.
+class Contexts(NamedTuple):
+    """The contexts of kubeconfig files."""
+
+    current: str
+    """The current-context; "" without one."""
+    names: tuple[str, ...]
+
+
+def contexts(files: list[Path]) -> Contexts:
+    """The contexts that kubeconfig files have, as `load` merges them.
 
     Raises:
-        ConfigurationError: as of `load`.
+        ConfigurationError: as for `load`.
     """
     paths = [file.expanduser() for file in files]
     with _naming_files(paths):
-        return _Merged(paths).names("context")
+        merged = _Merged(paths)
+        return Contexts(merged.current_context, tuple(merged.names("context")))
 
 
 def _read(paths: list[Path], context: str | None) -> tuple[Endpoint, Login]:

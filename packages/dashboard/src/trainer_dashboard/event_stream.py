@@ -11,7 +11,7 @@ import msgspec
 from aiohttp import web
 
 from trainer.kube.cache.failures import explain
-from trainer.kube.cache.informer import Informer
+from trainer.kube.cache.informer import SILENCE, Informer
 from trainer.kube.clock import Clock, move_on_after
 from trainer.kube.errors import KubeError, causes_of
 from trainer.kube.logger import get_logger
@@ -22,7 +22,7 @@ from trainer_dashboard.viewer import Viewer
 log = get_logger(__name__)
 
 _HEARTBEAT = 15.0
-"""Seconds between two comments, by which a page notices that nothing comes any more."""
+"""Seconds between two comments, or events `heard`, by which a page notices that nothing comes any more."""
 STALLED: Final = 60.0
 """Seconds after which a stream that nobody reads ends, so that nobody holds memory by not reading."""
 _CHECK = 2.0
@@ -65,13 +65,20 @@ class EventStream:
                 await self._write(b":\n\n")
 
     async def report(self, informer: Informer, clock: Clock) -> None:
-        """Send `problem` when that of an informer changes, until cancelled; with an empty text when it is over."""
-        sent = ""
+        """Send how an informer does, until cancelled, with the seconds since the API server was heard.
+
+        That is `problem` when its problem changes, with an empty text when it is over; and while it has none `heard`,
+        at once and then again and again. Nothing is sent before something is known.
+        """
+        sent, due = "", clock.monotonic()
         while True:
-            text = explain(informer.resource, error) if (error := informer.last_error) is not None else ""
+            text, age = _problem(informer), round(informer.event_age, 1)
             if text != sent:
-                await self.send("problem", {"text": text})
+                await self.send("problem", {"text": text, "seconds": age})
                 sent = text
+            elif not text and informer.has_synced and clock.monotonic() >= due:
+                await self.send("heard", {"seconds": age})
+                due = clock.monotonic() + _HEARTBEAT
             await clock.sleep(_CHECK)
 
     async def wait_for_sign_out(self, viewer: Viewer, clock: Clock) -> None:
@@ -95,7 +102,8 @@ async def event_stream(
     """Answer a request with a stream, which ends with the body, or when its reader has gone or is signed out.
 
     It also ends where the API server does not say what the viewer may see: the page opens it again.
-    With an informer, its problem is sent as events `problem`, also while the body waits for it to sync.
+    With an informer, its problem is sent as events `problem`, also while the body waits for it to sync, and `heard`
+    says when the API server was heard: that the server of the page is alive says nothing about what it shows.
     """
     response = web.StreamResponse(headers=HEADERS)
     response.content_type = "text/event-stream"
@@ -119,6 +127,14 @@ async def event_stream(
         pass
     except* KubeError as group:
         log.warning("ended a stream of the dashboard", error=str(causes_of(group)[0]))
+
+
+def _problem(informer: Informer) -> str:
+    """Why what an informer has is not that of now; the text is the same as long as the problem is."""
+    if informer.last_error is not None:
+        return explain(informer.resource, informer.last_error)
+    is_silent = informer.has_synced and informer.event_age > SILENCE
+    return "nothing was heard of the API server for minutes" if is_silent else ""
 
 
 class Changes:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -48,6 +48,15 @@ HOST = "127.0.0.1"
 _NOT_FOUND = "there is nothing at this path"
 
 
+class OtherCluster(NamedTuple):
+    """A cluster that this dashboard does not show."""
+
+    name: str
+    """That of its context."""
+    command: str
+    """Opens its page."""
+
+
 @dataclass(frozen=True, slots=True)
 class DashboardOptions:
     """What is shown, and where."""
@@ -68,6 +77,8 @@ class DashboardOptions:
     """For HTTPS. Default: none, plain HTTP, which is for loopback."""
     target: CommandOptions = NO_OPTIONS
     """Options of the commands that the page shows. Default: none."""
+    others: Sequence[OtherCluster] = ()
+    """The clusters that the page says how to open. Default: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +260,7 @@ class Dashboard:
                         "login": self._authenticator.login,
                         "isWhole": await may_list(viewer, views.namespace),
                         "hasHistory": self._past is not None,
+                        "others": [each._asdict() for each in self._options.others],
                     }
                 )
             case _, ["history", *rest] if self._past is not None:

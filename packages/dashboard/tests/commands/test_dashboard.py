@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import stat
 import tempfile
@@ -191,3 +192,29 @@ def test_history(options: list[str], records: bool, pages: list[Dashboard]) -> N
     if page._recording is not None:
         assert page._recording.server == "https://cluster.test"
     assert page._options.namespace == ("team" if "team" in options else "")
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("options", "others"),
+    [
+        pytest.param([], {"far": " --context far", "my lab": " --context 'my lab'"}, id="current"),
+        pytest.param(["--context", "far"], {"here": " --context here", "my lab": " --context 'my lab'"}, id="chosen"),
+    ],
+)
+def test_other_clusters(
+    options: list[str],
+    others: dict[str, str],
+    pages: list[Dashboard],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The page has the commands that open the pages of the other contexts."""
+    file = tmp_path / "config"
+    contexts = [{"name": name, "context": {"cluster": "c", "user": "u"}} for name in ("here", "far", "my lab")]
+    file.write_text(json.dumps({"current-context": "here", "contexts": contexts}))
+    monkeypatch.setenv("KUBECONFIG", str(file))
+    assert run_command(*options) in {None, 0}
+    (page,) = pages
+    shown = {each.name: each.command for each in page._options.others}
+    assert shown == {name: f"trainer dashboard{ending}" for name, ending in others.items()}

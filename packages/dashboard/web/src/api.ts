@@ -1,6 +1,7 @@
 // Requests to the server of this page. The token comes in the fragment of the address, or is typed; it is kept for the tab.
 
-import { dropped, heard as streamHeard, lost } from "./connection";
+import { dropped, heard as heardCluster, lost, lostCluster, news, opened } from "./connection";
+import type { ClusterHeard } from "./model";
 import { EventParser, type ServerEvent } from "./sse";
 
 export class ApiError extends Error {
@@ -140,6 +141,15 @@ const PAUSE = 1000;
 const LONGEST_PAUSE = 10_000;
 const SILENCE = 40_000;
 
+/** Remember what an event says of the cluster. */
+function note(line: object, { name, data }: ServerEvent): void {
+  if (name !== "heard" && name !== "problem") return news(line);
+  const { text, seconds } = data as ClusterHeard;
+  const when = Date.now() - seconds * 1000;
+  if (text) lostCluster(line, when);
+  else heardCluster(line, when);
+}
+
 export interface StreamHandlers {
   event(event: ServerEvent): void;
   /** Called when the stream opens ("") and when it breaks, with the reason. */
@@ -173,15 +183,16 @@ export function follow(path: string, handlers: StreamHandlers): () => void {
       const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
       const parser = new EventParser();
       handlers.state("");
-      streamHeard(line);
+      opened(line);
       for (;;) {
         const { done, value } = await reader.read();
         if (done) break;
         heard();
-        if (own === controller) streamHeard(line);
+        if (own === controller) opened(line);
         attempt = 0;
         for (const event of parser.take(value)) {
           if (own !== controller || isClosed) return;
+          note(line, event);
           handlers.event(event);
         }
       }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { connection, dropped, heard, lost } from "./connection";
+import { connection, dropped, heard, lost, lostCluster, news, opened } from "./connection";
 
 test("the page is live while all of its streams are open, and says since when one is not", () => {
   const list = {};
@@ -18,4 +18,27 @@ test("the page is live while all of its streams are open, and says since when on
   expect(connection()).toEqual({ state: "live", since: 10 });
   dropped(job);
   expect(connection().state).toBe("none");
+});
+
+test("a server that has lost the cluster is not live, whatever it sends, until it has it again", () => {
+  const list = {};
+  lost(list, 1);
+  opened(list, 2);
+  expect(connection()).toEqual({ state: "live", since: 2 });
+  heard(list, 3);
+  opened(list, 4);
+  expect(connection()).toEqual({ state: "live", since: 3 });
+  lostCluster(list, 5);
+  opened(list, 6);
+  lostCluster(list, 7);
+  news(list, 7);
+  expect(connection()).toEqual({ state: "reconnecting", since: 5 });
+  lost(list, 8);
+  opened(list, 9);
+  expect(connection()).toEqual({ state: "reconnecting", since: 5 });
+  heard(list, 10);
+  expect(connection()).toEqual({ state: "live", since: 10 });
+  news(list, 11);
+  expect(connection()).toEqual({ state: "live", since: 11 });
+  dropped(list);
 });

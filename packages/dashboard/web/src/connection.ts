@@ -11,8 +11,10 @@ export interface Connection {
 
 interface Line {
   isOpen: boolean;
-  /** When it was heard last, or has broken; 0 before it opened first. */
+  /** When something of the cluster was heard last, or the line has broken; 0 before it opened first. */
   since: number;
+  /** When the server of the page lost the cluster; 0 while it has it. */
+  lostSince: number;
 }
 
 const lines = new Map<object, Line>();
@@ -26,9 +28,29 @@ function changed(): void {
   for (const listener of listeners) listener();
 }
 
-/** A stream is open, and something was heard of it. */
-export function heard(key: object, now: number = Date.now()): void {
-  lines.set(key, { isOpen: true, since: now });
+/** A stream is open. What was heard of the cluster before it broke stays, until the server says more. */
+export function opened(key: object, now: number = Date.now()): void {
+  const line = lines.get(key);
+  if (line?.isOpen) return;
+  lines.set(key, { isOpen: true, since: now, lostSince: line?.lostSince ?? 0 });
+  changed();
+}
+
+/** Something was heard of the cluster. */
+export function heard(key: object, when: number = Date.now()): void {
+  lines.set(key, { isOpen: true, since: when, lostSince: 0 });
+  changed();
+}
+
+/** The stream has sent what is new, which is of the cluster unless the server has lost that. */
+export function news(key: object, now: number = Date.now()): void {
+  if (lines.get(key)?.lostSince === 0) heard(key, now);
+}
+
+/** The stream is open, and its server has lost the cluster: that it goes on sending says nothing about what it shows. */
+export function lostCluster(key: object, when: number): void {
+  const line = lines.get(key);
+  lines.set(key, { isOpen: true, since: line?.since ?? when, lostSince: line?.lostSince || when });
   changed();
 }
 
@@ -36,7 +58,7 @@ export function heard(key: object, now: number = Date.now()): void {
 export function lost(key: object, now: number = Date.now()): void {
   const line = lines.get(key);
   if (line && !line.isOpen) return;
-  lines.set(key, { isOpen: false, since: line ? now : 0 });
+  lines.set(key, { isOpen: false, since: line ? now : 0, lostSince: line?.lostSince ?? 0 });
   changed();
 }
 
@@ -48,8 +70,8 @@ export function dropped(key: object): void {
 
 export function connection(): Connection {
   const all = [...lines.values()];
-  const broken = all.filter(({ isOpen, since }) => !isOpen && since > 0);
-  if (broken.length > 0) return { state: "reconnecting", since: Math.min(...broken.map(({ since }) => since)) };
+  const broken = all.flatMap(({ isOpen, since, lostSince }) => [lostSince, isOpen ? 0 : since]).filter(Boolean);
+  if (broken.length > 0) return { state: "reconnecting", since: Math.min(...broken) };
   const open = all.filter(({ isOpen }) => isOpen);
   if (open.length < all.length) return { state: "connecting", since: 0 };
   return open.length > 0 ? { state: "live", since: Math.max(...open.map(({ since }) => since)) } : { state: "none", since: 0 };

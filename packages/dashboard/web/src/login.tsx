@@ -13,6 +13,8 @@ export interface Cluster {
   /** Who looks; "" for a page that only one user can open. */
   user: string;
   login: "address" | "token" | "proxy";
+  /** Other contexts of the kubeconfig, with the commands that open their pages. */
+  others: { name: string; command: string }[];
   /** Whether all TrainJobs are shown, and not only those of some namespaces. */
   isWhole: boolean;
   hasHistory: boolean;

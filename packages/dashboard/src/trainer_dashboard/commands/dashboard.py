@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Final
 
+import anyio
+import anyio.to_thread
 import typer
 
 from trainer.cli.console import say
@@ -13,12 +16,17 @@ from trainer.cli.options import Context, Kubeconfig, cluster_options
 from trainer.cli.processes.state_directory import existing_clusters
 from trainer.explain.target import CommandOptions
 from trainer.kube.clock import SystemClock
+from trainer.kube.errors import ConfigurationError
+from trainer.kube.rest.connection import ConnectionOptions, contexts_of
 from trainer_dashboard.authenticator import LoopbackAuthenticator
 from trainer_dashboard.commands.history_database import DatabaseUrl, database_of
 from trainer_dashboard.commands.redirect_file import RedirectFile
 from trainer_dashboard.past_trainings import PastTrainings
 from trainer_dashboard.recording import Recording
-from trainer_dashboard.server import Dashboard, DashboardOptions
+from trainer_dashboard.server import Dashboard, DashboardOptions, OtherCluster
+
+_OTHERS: Final = 30
+"""Most other clusters that the page names."""
 
 
 def dashboard(
@@ -50,8 +58,9 @@ def dashboard(
     with RedirectFile() if browser else nullcontext() as redirect:
 
         async def run(cluster: ConnectedCluster) -> None:
+            others = await anyio.to_thread.run_sync(_others, connection, kubeconfig)
             options = DashboardOptions(
-                namespace or "", cluster.namespace, cluster.server, cluster.context, port, target=target
+                namespace or "", cluster.namespace, cluster.server, cluster.context, port, target=target, others=others
             )
             authenticator = LoopbackAuthenticator(
                 cluster.client, on_exchange=redirect.remove if redirect is not None else None
@@ -75,6 +84,21 @@ def dashboard(
             await page.run(started=announce)
 
         raise typer.Exit(run_on(connection, run, log_level="warning" if record else "error"))
+
+
+def _others(connection: ConnectionOptions, kubeconfig: Path | None) -> list[OtherCluster]:
+    """The other contexts of the kubeconfig, each with the command that opens its page."""
+    try:
+        known = contexts_of(connection)
+    except ConfigurationError:
+        # The file has gone since it was used: the page does without them.
+        return []
+    shown = connection.context or known.current
+    return [
+        OtherCluster(name, f"trainer dashboard{cluster_options(kubeconfig, name)}")
+        for name in known.names
+        if name != shown
+    ][:_OTHERS]
 
 
 app = typer.Typer(add_completion=False)
