@@ -32,7 +32,7 @@ export function PastPage({ tab, ...id }: PastId & { tab: PastTab }) {
   const kept = answer.value;
   useTitle(`${id.name}: history`);
   return (
-    <main>
+    <main class={tab === "logs" ? "tall" : ""}>
       <Back to="/history">History</Back>
       <header class="title">
         <h1 tabIndex={-1}>

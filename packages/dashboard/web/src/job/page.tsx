@@ -32,7 +32,7 @@ export function JobPage({ namespace, name, tab }: { namespace: string; name: str
   const { job } = page;
   useTitle(job ? `${name}: ${job.state}` : name);
   return (
-    <main>
+    <main class={tab === "logs" ? "tall" : ""}>
       <Back to="/">All TrainJobs</Back>
       <header class="title">
         <h1 tabIndex={-1}>
