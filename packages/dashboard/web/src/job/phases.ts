@@ -77,7 +77,9 @@ function* run(job: Known, allowed: number, pods: readonly Pod[]): Generator<Mark
   const restart = restartOf(job, allowed, training);
   const begun = restart?.isOfAll ? allowed : earliest(training.map((pod) => time(pod.started)));
   const isKnown = begun !== null || pods.length > 0 || job.state === "Created";
-  yield { at: allowed, name: begun === null && job.state === "Pending" ? "queued" : isKnown ? "starting" : "running" };
+  const admitted = admittedAt(job, allowed, pods, begun ?? Infinity);
+  if (admitted > allowed || (begun === null && job.state === "Pending")) yield { at: allowed, name: "queued" };
+  if (begun !== null || job.state !== "Pending") yield { at: admitted, name: isKnown ? "starting" : "running" };
   // Pods may have started before the status said that they may.
   const later = (at: number) => Math.max(at, allowed);
   const prepared = restart?.isOfAll ? null : earliest(data.map((pod) => time(pod.started)));
@@ -87,6 +89,13 @@ function* run(job: Known, allowed: number, pods: readonly Pod[]): Generator<Mark
     yield { at: later(restart.from), name: "restarting" };
     if (restart.to !== null) yield { at: later(restart.to), name: "running" };
   }
+}
+
+/** When it had what it waited for, such as a place in a queue or a node: at the latest when something ran. */
+function admittedAt(job: Known, allowed: number, pods: readonly Pod[], begun: number): number {
+  const made = earliest(pods.map((pod) => time(pod.created)));
+  const known = [changed(job, "Pending", "False"), made !== null && made > allowed + SLACK ? made : null];
+  return Math.max(allowed, latest(known.filter((at) => at !== null && at <= begun)) ?? allowed);
 }
 
 interface Restart {
