@@ -85,7 +85,7 @@ COMMANDS = {
 
 OF_EXTRAS = {
     "compare": Listed(Panel.LOOK, "dashboard",
-        "Show what differed between two trainings of the history: result, spec, runtime, and last values of metrics."),
+        "Show what differed between two trainings of the history: result, metrics, parameters, spec and runtime."),
     "dashboard": Listed(Panel.LOOK, "dashboard",
         "Show TrainJobs on a web page, with the rights of the kubeconfig, until interrupted."),
     "dashboard-server": Listed(Panel.SERVERS, "dashboard",

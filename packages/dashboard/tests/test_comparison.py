@@ -14,9 +14,11 @@ TAG = b"[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
 
 
 async def test_comparison(client: UserClient) -> None:
-    """Each TrainJob comes with its number, state and curves, which go on; one that is not there is gone."""
+    """Each TrainJob comes with its number, state, parameters and curves; one that is not there is gone."""
     for name, loss in (("one", 2), ("two", 3)):
-        client.add(train_job(name, state="Running"))
+        job = train_job(name, state="Running")
+        job["spec"]["trainer"] = {"args": ["--seed", str(loss)]}
+        client.add(job)
         client.add(node_pod(name))
         log = client.log(f"{name}-node-0-0-abcde", "default", "node")
         log.write(b'%b {"currentStep": 1, "trainMetrics": {"loss": %d}}\n' % (TAG, loss))
@@ -25,16 +27,20 @@ async def test_comparison(client: UserClient) -> None:
         states: dict[int, str] = {}
         values: dict[int, list[float]] = {}
         gone: list[int] = []
+        parameters: dict[int, list[list[str]]] = {}
         while len(states) < 2 or len(values) < 2 or not gone:
-            event = await events.next("job", "metrics", "gone")
+            event = await events.next("job", "recipe", "metrics", "gone")
             if "state" in event:
                 states[event["source"]] = event["state"]
+            elif "recipe" in event:
+                parameters[event["source"]] = event["recipe"]["parameters"]
             elif "series" in event:
                 for series in event["series"]:
                     values.setdefault(event["source"], []).extend(series["values"])
             else:
                 gone.append(event["source"])
         assert (states, values, gone) == ({0: "Running", 1: "Running"}, {0: [2], 1: [3]}, [2])
+        assert parameters == {0: [["seed", "2"]], 1: [["seed", "3"]]}
         log.write(b'%b {"currentStep": 2, "trainMetrics": {"loss": 1}}\n' % TAG)
         news: Any = await events.next("metrics")
         assert (news["source"], news["series"][0]["values"]) == (1, [1])
@@ -63,11 +69,11 @@ async def test_metrics_that_cannot_be_read(client: UserClient) -> None:
         "job=default/a/b",
         "job=../secrets/x",
         "job=default/a&job=default/a",
-        "&".join(f"job=default/{number}" for number in range(9)),
+        "&".join(f"job=default/{number}" for number in range(51)),
     ],
 )
 async def test_wrong_jobs(client: UserClient, query: str) -> None:
     """Only names of TrainJobs, each once and not too many, are compared."""
     async with visiting(client) as visitor:
         status, content = await visitor.json(f"/api/metrics?{query}")
-        assert (status, content["error"]) == (400, "job must be NAMESPACE/NAME, 1 to 8 times, each another")
+        assert (status, content["error"]) == (400, "job must be NAMESPACE/NAME, 1 to 50 times, each another")

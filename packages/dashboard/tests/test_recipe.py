@@ -71,6 +71,26 @@ def test_split_option() -> None:
     assert (found["command"], found["args"]) == (["python", "t.py", "--hub-token"], [REDACTED, "--lr"])
 
 
+@pytest.mark.parametrize(
+    ("trainer", "parameters"),
+    [
+        pytest.param(
+            {"command": [*START, "--", "torchrun", "--nnodes", "2", "a.py"], "args": ["--lr", "0.1"]}, [("lr", "0.1")],
+            id="packed",
+        ),
+        pytest.param(
+            {"command": ["bash", "-c"], "args": [f"{'# why' * 600}\npython a.py --hub-token hf_abc123 --lr 1"]},
+            [("hub-token", REDACTED), ("lr", "1")],
+            id="shell",
+        ),
+        pytest.param({}, [], id="left-to-the-runtime"),
+    ],
+)  # fmt: skip
+def test_parameters(trainer: dict[str, Any], parameters: list[tuple[str, str]]) -> None:
+    """Parameters are those of the program, of long scripts too, and none of them is a secret."""
+    assert recipe(**trainer)["parameters"] == parameters
+
+
 def test_credentials_in_addresses() -> None:
     """Passwords in the addresses of code, data and proxies are hidden."""
     job = train_job()

@@ -1,4 +1,4 @@
-"""The metrics of several TrainJobs, side by side in one stream."""
+"""What several TrainJobs run and their metrics, side by side in one stream."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trainer.api.jobset_pods import jobset_keys
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.cache.informer import Informer
 from trainer.kube.clock import Clock, move_on_after
-from trainer.kube.objects import Object, ObjectKey, key_of, uid_of
+from trainer.kube.objects import Object, ObjectKey, key_of, mapping_at, metadata_of, uid_of
 from trainer.kube.resource import PODS
 from trainer.view.row import TrainJobRow
 from trainer_dashboard.board import PAUSE
@@ -22,19 +22,20 @@ from trainer_dashboard.job_page import CHECK, notified
 from trainer_dashboard.metric_feed import MetricFeed, MetricFeeds
 from trainer_dashboard.namespace_informers import NamespaceCache, NamespaceInformers
 from trainer_dashboard.parties import Stream
+from trainer_dashboard.recipe import recipe_of
 from trainer_dashboard.rows import row_of
 from trainer_dashboard.viewer import Viewer
 
-COMPARED: Final = 8
-"""TrainJobs that one page may compare."""
+COMPARED: Final = 50
+"""TrainJobs that one page may compare: a table of them is still read, and their logs take some 6 MB at most."""
 
 
 class Comparisons:
     """Streams of comparisons.
 
-    Each sends, with the number of the TrainJob as `source`: its `job` when it has changed, `metrics` with what is new
-    of its curves, `trouble` with why there are none, and `gone` when it is, or its viewer may not see it; and `problem`
-    as the list does.
+    Each sends, with the number of the TrainJob as `source`: its `job` and the `recipe` that it runs when they have
+    changed, `metrics` with what is new of its curves, `trouble` with why there are none, and `gone` when it is, or its
+    viewer may not see it; and `problem` as the list does.
     """
 
     def __init__(self, jobs: Informer, namespaces: NamespaceInformers, feeds: MetricFeeds, clock: Clock) -> None:
@@ -104,15 +105,24 @@ class _Side:
         self._number = number
         self._curves = CurveReader(feed.curves) if feed is not None else None
         self._sent: dict[str, object] = {}
+        self._recipe: tuple[object, Object] | None = None
+        """Of which generation; the status, which changes often, has nothing of it."""
 
     async def send(self, job: Object, *, may_read: bool) -> None:
         """Send what has changed; no metrics where the viewer may not read the log that has them."""
         may_read = may_read and self.feed is not None
         trouble = self.feed.problem if may_read and self.feed else "you may not get pods/log in its namespace"
-        for name, content in {"job": row_of(TrainJobRow.of(job)), "trouble": {"text": trouble}}.items():
+        row = row_of(TrainJobRow.of(job)) | {"started": mapping_at(job, "status").get("startTime")}
+        for name, content in {"job": row, "recipe": self._recipe_of(job), "trouble": {"text": trouble}}.items():
             if self._sent.get(name) != content:
                 self._sent[name] = content
                 await self.stream.send(name, {"source": self._number} | content)
         if may_read and self._curves is not None:
             async with self._turn:
                 await self.stream.send_each("metrics", self._curves.pieces({"source": self._number}))
+
+    def _recipe_of(self, job: Object) -> Object:
+        generation = metadata_of(job).get("generation")
+        if self._recipe is None or self._recipe[0] != generation:
+            self._recipe = generation, {"recipe": recipe_of(job)}
+        return self._recipe[1]

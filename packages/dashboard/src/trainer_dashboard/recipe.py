@@ -1,41 +1,41 @@
-"""What a TrainJob runs, as its page says it: program, arguments, image, code, data, variables and resources."""
+"""What a TrainJob runs, as its page and comparisons say it: program, parameters, image, code, data and resources."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from trainer.cli.run.package import START
 from trainer.kube.logs.redaction import REDACTED
 from trainer.kube.logs.secret_words import is_secret, names_secret
 from trainer.kube.objects import Object, annotations_of, mapping_at, objects_in
 from trainer_dashboard.history.secret_forms import clean_text
+from trainer_dashboard.parameters import parameters_of
+from trainer_dashboard.user_command import MOST, UserCommand
 
 _LONGEST_TEXT: Final = 2048
 """Characters of a word or value; scripts of whole pages are written into commands."""
 _LONGEST_OPTION: Final = 128
-_MOST: Final = 500
-"""Words of a command, and variables."""
 _REVISIONS: Final = frozenset({"git-revision", "git-commit", "git-sha", "revision"})
 """The last parts of annotations that name the revision of the code."""
 _DATA: Final = (("dataset", "dataset"), ("model", "model"))
-_REPOSITORY: Final = "--git"
 
 
 def recipe_of(job: Object) -> Object:
     """What the TrainJob itself says; what it leaves to its runtime is empty."""
     trainer = mapping_at(job, "spec", "trainer")
-    command, repository, revision, is_packed = _training(_words(trainer.get("command")))
+    said = UserCommand.of(job)
     # Together: an option at the end of the command has its value in the arguments.
-    words = _without_secrets([*command, *_words(trainer.get("args"))])
+    words = _without_secrets([*said.command, *said.args])
+    shown = [_cut(word) for word in words]
     return {
         "image": _shown(str(trainer.get("image") or "")),
-        "command": words[: len(command)],
-        "args": words[len(command) :],
-        "repository": _shown(repository),
-        "revision": _shown(revision or _revision(job)),
-        "isPacked": is_packed,
-        "env": [_variable(each) for each in objects_in(trainer.get("env"))[:_MOST]],
+        "command": shown[: len(said.command)],
+        "args": shown[len(said.command) :],
+        "parameters": list(parameters_of(words).items()),
+        "repository": _shown(said.repository),
+        "revision": _shown(said.revision or _revision(job)),
+        "isPacked": said.is_packed,
+        "env": [_variable(each) for each in objects_in(trainer.get("env"))[:MOST]],
         "resources": _resources(mapping_at(trainer, "resourcesPerNode")),
         "processes": str(trainer.get("numProcPerNode") or ""),
         "data": [
@@ -46,29 +46,12 @@ def recipe_of(job: Object) -> Object:
     }
 
 
-def _words(value: object) -> list[str]:
-    if not isinstance(value, list):
-        return []
-    return [str(word) for word in value[:_MOST]]
-
-
 def _shown(text: str) -> str:
     return _cut(clean_text(text))
 
 
 def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
-
-
-def _training(command: list[str]) -> tuple[list[str], str, str, bool]:
-    """The command without the program of `trainer run` that prepares a node, and where that takes the code from."""
-    start = next((index for index, word in enumerate(command) if word.endswith(f"/{START}")), None)
-    if start is None or "--" not in command[start:]:
-        return command, "", "", False
-    end = command.index("--", start)
-    options = command[start + 1 : end]
-    repository, revision = options[1:3] if options[:1] == [_REPOSITORY] and len(options) >= 3 else ("", "")
-    return command[: max(start - 1, 0)] + command[end + 1 :], repository, revision, not repository
 
 
 def _without_secrets(words: Sequence[str]) -> list[str]:
@@ -82,7 +65,7 @@ def _without_secrets(words: Sequence[str]) -> list[str]:
         elif sign and not any(map(str.isspace, name)) and names_secret(name) and is_secret(name, value):
             shown.append(f"{name}={REDACTED}")
         else:
-            shown.append(_cut(_cleaned_behind(before, word)))
+            shown.append(_cleaned_behind(before, word))
         before = "" if sign else word
     return shown
 

@@ -44,7 +44,9 @@ DELETED = 1767229200.0
 
 def training(name: str, uid: str, rate: str, image: str, kind: str) -> Training:
     variables = [{"name": "RATE", "value": rate}, {"name": "SAME", "value": "1"}]
-    job = train_job(name, uid=uid, namespace="team", trainer={"numNodes": 2, "image": image, "env": variables})
+    words = ["--seed", rate, "--amp"] if name == "demo" else ["--seed", rate]
+    trainer = {"numNodes": 2, "image": image, "env": variables, "args": words}
+    job = train_job(name, uid=uid, namespace="team", trainer=trainer)
     condition = {"type": kind, "status": "True", "reason": "Ended", "message": "=over\x1b[31m"}
     condition["lastTransitionTime"] = "2026-01-01T00:10:00Z"
     progress = {"trainMetrics": {"loss": "0.5"}}
@@ -278,6 +280,7 @@ def test_compare(recorded: None) -> None:
     assert ["trainer.env[RATE].value", "0.1", "0.2"] in cells
     assert ["trainer.image", "example.com/a:1", "example.com/a:2"] in cells
     assert ["state", "Complete", "Failed"] in cells
+    assert cells[cells.index(["Parameters"]) + 1 :][:2] == [["seed", "0.1", "0.2"], ["amp", "set", "-"]]
     assert "SAME" not in shown
     found = json.loads(run("compare", "11111111", "team/other", "-o", "json").stdout)
     assert found["metrics"] == [{"field": "loss", "left": "0.333333", "right": "0.5"}]

@@ -99,6 +99,8 @@ export interface Recipe {
   image: string;
   command: string[];
   args: string[];
+  /** Of the command line; a value is "" where the option has none. */
+  parameters: [name: string, value: string][];
   /** Where nodes fetch the code from with git. */
   repository: string;
   revision: string;

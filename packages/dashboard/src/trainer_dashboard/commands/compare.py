@@ -27,7 +27,7 @@ def compare(
     form: Format = OutputFormat.TEXT,
     database: DatabaseUrl = None,
 ) -> None:
-    """Show what differed between two trainings of the history: result, spec, runtime, and last values of metrics.
+    """Show what differed between two trainings of the history: result, metrics, parameters, spec and runtime.
 
     Values that may be secret are not in the history, so a difference in them is not shown.
     """
@@ -46,6 +46,7 @@ def _lines(records: Sequence[TrainingRecord], found: Comparison) -> Iterator[Tex
     for title, differences in (
         ("Result", found.result),
         ("Metrics", found.metrics),
+        ("Parameters", found.parameters),
         ("Spec", found.spec),
         ("Runtime", found.runtime),
     ):

@@ -1,4 +1,4 @@
-"""What differs between two trainings: spec, runtime, result, and last values of metrics."""
+"""What differs between two trainings: parameters, spec, runtime, result, and last values of metrics."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 
 import msgspec
 
-from trainer.kube.objects import mapping_at
+from trainer.kube.objects import Object, mapping_at
 from trainer_dashboard.history.queries import History, TrainingRecord
+from trainer_dashboard.parameters import parameters_of
+from trainer_dashboard.user_command import UserCommand
 
 DIFFERENCES_LIMIT = 200
 """Differences of each part that are given; a spec may have some thousands."""
@@ -33,6 +35,8 @@ class Comparison:
 
     result: tuple[Difference, ...]
     """State, reason, time, image, nodes; also what is equal, so that there is something to read."""
+    parameters: tuple[Difference, ...]
+    """Those of the command line, by name; the spec has their words by place."""
     spec: tuple[Difference, ...]
     runtime: tuple[Difference, ...]
     """Its spec, and what was rendered of it is not compared."""
@@ -42,18 +46,34 @@ class Comparison:
 
 def compare(history: History, left: TrainingRecord, right: TrainingRecord) -> Comparison:
     """Compare two trainings; blocks for some queries."""
-    specs, runtimes = (
-        [mapping_at(history.document(each.uid, kind), "spec") for each in (left, right)]
-        for kind in ("trainjob", "runtime")
+    jobs, runtimes = (
+        [history.document(each.uid, kind) or {} for each in (left, right)] for kind in ("trainjob", "runtime")
     )
     metrics = [_last_values(history, each) for each in (left, right)]
     names = dict.fromkeys([*metrics[0], *metrics[1]])
     return Comparison(
         tuple(_results(left, right)),
-        tuple(_differences(*specs)),
-        tuple(_differences(*runtimes)),
+        tuple(_of_names(*map(_parameters, jobs)))[:DIFFERENCES_LIMIT],
+        tuple(_differences(*(mapping_at(job, "spec") for job in jobs))),
+        tuple(_differences(*(mapping_at(runtime, "spec") for runtime in runtimes))),
         tuple(Difference(name, metrics[0].get(name), metrics[1].get(name)) for name in names)[:DIFFERENCES_LIMIT],
     )
+
+
+def _parameters(job: Object) -> dict[str, str]:
+    said = UserCommand.of(job)
+    return parameters_of([*said.command, *said.args])
+
+
+def _of_names(left: dict[str, str], right: dict[str, str]) -> Iterator[Difference]:
+    for name in dict.fromkeys([*left, *right]):
+        if left.get(name) != right.get(name):
+            yield Difference(name, *(_set(each[name]) if name in each else None for each in (left, right)))
+
+
+def _set(value: str) -> str:
+    """A value of a parameter, which may be set without one."""
+    return _shown(value) if value else "set"
 
 
 def _results(left: TrainingRecord, right: TrainingRecord) -> Iterator[Difference]:

@@ -4,12 +4,11 @@ import type { ComponentChildren } from "preact";
 import type { Job, Node } from "../model";
 import { type Fact, Facts, RuntimeLink } from "../parts";
 import { Copy } from "../shell/copy";
-import { commandText, parametersOf, visible } from "./parameters";
+import { commandText, visible } from "./command";
 
 export function RecipeView({ job, nodes }: { job: Job; nodes: readonly Node[] }) {
   const { recipe } = job;
   const words = [...recipe.command, ...recipe.args].map(visible);
-  const parameters = parametersOf(words);
   const image = recipe.image || nodes.find(({ image }) => image)?.image || "";
   const facts: Fact[] = [
     ["Runtime", <RuntimeLink of={job} />],
@@ -36,12 +35,12 @@ export function RecipeView({ job, nodes }: { job: Job; nodes: readonly Node[] })
       ) : (
         <p class="quiet">The command is that of the runtime; the tab Objects has it.</p>
       )}
-      {parameters.length > 0 && (
+      {recipe.parameters.length > 0 && (
         <dl class="parameters" aria-label="Parameters" tabIndex={0}>
-          {parameters.map(([name, value]) => (
+          {recipe.parameters.map(([name, value]) => (
             <div key={name}>
-              <dt>{name}</dt>
-              <dd>{value || "on"}</dd>
+              <dt>{visible(name)}</dt>
+              <dd>{visible(value) || "on"}</dd>
             </div>
           ))}
         </dl>
