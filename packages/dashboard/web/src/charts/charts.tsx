@@ -10,13 +10,16 @@ import { arranged, csvOf, fileName, separated } from "./arrangement";
 import { PictureButton, save } from "./buttons";
 import { familyOf } from "./family";
 import { type ChartOptions, SMOOTHINGS } from "./options";
+import { ALL_SAID, type Highlight, nearest, pointed, position, raise, rawOpacity } from "./pointer";
 import { SingleValues } from "./single_values";
 import { type Range, type Zoom, hasSample, isZoomed, wholeOf, zoomOf, zoomed } from "./zoom";
 import { ZoomBar, ZoomHelp } from "./zoom_bar";
 import { useDark } from "../theme";
 
 const HEIGHT = 180;
-const TONES = 8;
+/** With the lines of several trainings. */
+const COMPARED_HEIGHT = 240;
+const TONES = 20;
 const SHORTCUTS = "+ - ArrowLeft ArrowRight 0 Escape";
 
 export interface ChartSetting {
@@ -26,14 +29,16 @@ export interface ChartSetting {
 
 interface ChartsProperties extends ChartSetting {
   lines: readonly Line[];
-  /** Whether lines are of several TrainJobs. */
+  /** Whether lines are of several TrainJobs, which one legend outside of the charts names. */
   isCompared?: boolean;
+  /** The training that is pointed at, here or elsewhere. Default: none is. */
+  highlight?: Highlight;
 }
 
-export function Charts({ lines, options, setOptions, isCompared = false }: ChartsProperties) {
+export function Charts({ lines, options, setOptions, isCompared = false, highlight }: ChartsProperties) {
   const isDark = useDark();
   const charts = byMetric(lines);
-  const { drawn, single } = isCompared ? { drawn: charts, single: [] } : separated(charts);
+  const { drawn, single } = separated(charts);
   const shown = arranged(drawn, options);
   const pin = (name: string) => {
     const others = options.pins.filter((each) => each !== name);
@@ -50,13 +55,14 @@ export function Charts({ lines, options, setOptions, isCompared = false }: Chart
             lines={of}
             options={options}
             isCompared={isCompared}
+            highlight={highlight}
             isPinned={options.pins.includes(name)}
             onPin={() => pin(name)}
           />
         ))}
       </div>
       {shown.length === 0 && drawn.length > 0 && <p class="nothing">No metric has this in its name.</p>}
-      <SingleValues of={single} />
+      {!isCompared && <SingleValues of={single} />}
       {shown.length > 0 && <ZoomHelp />}
     </>
   );
@@ -133,17 +139,20 @@ interface ChartProperties {
   lines: readonly Line[];
   options: ChartOptions;
   isCompared: boolean;
+  highlight: Highlight | undefined;
   isPinned: boolean;
   onPin(): void;
 }
 
-function Chart({ name, lines: given, options, isCompared, isPinned, onPin }: ChartProperties) {
+function Chart({ name, lines: given, options, isCompared, highlight, isPinned, onPin }: ChartProperties) {
   const figure = useRef<HTMLElement>(null);
   const place = useRef<HTMLDivElement>(null);
   const readout = useRef<HTMLParagraphElement>(null);
   const view = useRef<HTMLParagraphElement>(null);
   const plot = useRef<uPlot>(null);
   const lines = useStable(given);
+  const shared = useRef(highlight);
+  shared.current = highlight;
   const { smoothing } = options;
   const axis = useMemo(() => axisOf(lines, options, isCompared), [lines, options.axis, isCompared]);
   const isLog = useMemo(() => options.isLog && canBeLogarithmic(lines), [lines, options.isLog]);
@@ -156,12 +165,19 @@ function Chart({ name, lines: given, options, isCompared, isPinned, onPin }: Cha
     const element = place.current!;
     const looks = appearance(element, lines, { axis, isLog, isSmooth: smoothing > 0 });
     const hooks: uPlot.Hooks.Arrays = {
-      setCursor: [(drawn) => show(readout.current, pointed(drawn, lines, axis, smoothing > 0))],
+      setCursor: [
+        (drawn) => {
+          show(readout.current, pointed(drawn, lines, axis, smoothing > 0, shared.current?.label));
+          if (drawn.over.matches(":hover")) shared.current?.set(nearest(drawn, lines, smoothing > 0));
+        },
+      ],
       setScale: [(drawn, key) => key === "x" && show(view.current, inView(drawn, axis))],
     };
-    const sizeOf = () => ({ width: element.clientWidth, height: isFull(figure.current) ? Math.max(innerHeight - AROUND, HEIGHT) : HEIGHT });
+    const usual = isCompared ? COMPARED_HEIGHT : HEIGHT;
+    const sizeOf = () => ({ width: element.clientWidth, height: isFull(figure.current) ? Math.max(innerHeight - AROUND, usual) : usual });
     const created = new uPlot({ ...looks, ...sizeOf(), hooks }, data, element);
     plot.current = created;
+    drawnRaised.current = "";
     const observer = new ResizeObserver(() => created.setSize(sizeOf()));
     observer.observe(element);
     return () => {
@@ -172,6 +188,17 @@ function Chart({ name, lines: given, options, isCompared, isPinned, onPin }: Cha
   useEffect(() => {
     if (plot.current && plot.current.data !== data) update(plot.current, data);
   }, [data]);
+  const raised = highlight?.label ?? "";
+  const drawnRaised = useRef("");
+  useEffect(() => {
+    if (!plot.current || !highlight) return;
+    // A chart that nobody sees is not drawn again for each training that the pointer passes.
+    const label = isInView(figure.current!) ? raised : "";
+    if (label === drawnRaised.current) return;
+    drawnRaised.current = label;
+    raise(plot.current, lines, label, smoothing > 0);
+    show(readout.current, pointed(plot.current, lines, axis, smoothing > 0, label));
+  }, [raised, shape]);
   const onZoom = (zoom: Zoom) => plot.current && zoomTogether(plot.current, zoom);
   const onKey = (event: KeyboardEvent) => {
     const zoom = zoomOf(event);
@@ -181,7 +208,7 @@ function Chart({ name, lines: given, options, isCompared, isPinned, onPin }: Cha
   };
   return (
     <figure class={`chart${isPinned ? " pinned" : ""}`} ref={figure}>
-      <Caption name={name} lines={lines}>
+      <Caption name={name} lines={isCompared ? [] : lines}>
         <div class="chart-tools" role="group" aria-label={`Chart tools of ${name}`}>
           <PictureButton picture="pin" label={`Pin ${name}`} isPressed={isPinned} onClick={onPin} />
           <PictureButton picture="csv" label={`Download ${name} as CSV`} onClick={() => save(fileName(name, "csv"), new Blob([csvOf(lines)], { type: "text/csv" }))} />
@@ -190,7 +217,7 @@ function Chart({ name, lines: given, options, isCompared, isPinned, onPin }: Cha
         </div>
       </Caption>
       {options.isLog && !isLog && <p class="quiet">Nothing in it is above zero, so that its scale is linear.</p>}
-      <div class="plot" tabIndex={0} role="group" aria-label={`Chart of ${name}`} aria-keyshortcuts={SHORTCUTS} onKeyDown={onKey}>
+      <div class="plot" tabIndex={0} role="group" onMouseLeave={() => highlight?.set("")} aria-label={`Chart of ${name}`} aria-keyshortcuts={SHORTCUTS} onKeyDown={onKey}>
         <div ref={place} aria-hidden="true" />
       </div>
       <div class="under">
@@ -209,6 +236,11 @@ const AROUND = 220;
 
 function isFull(element: Element | null): boolean {
   return element !== null && document.fullscreenElement === element;
+}
+
+function isInView(element: Element): boolean {
+  const { top, bottom } = element.getBoundingClientRect();
+  return bottom > 0 && top < innerHeight;
 }
 
 async function toggleFull(element: Element): Promise<void> {
@@ -243,7 +275,7 @@ function Caption({ name, lines, children }: { name: string; lines: readonly Line
     <figcaption>
       <strong>{name}</strong>
       {children}
-      <ul class="legend">
+      <ul class="legend" hidden={lines.length === 0}>
         {lines.map((line) => {
           const { id, label, tone, points } = line;
           const { least, greatest } = extent(points.values);
@@ -289,11 +321,11 @@ function appearance(element: Element, lines: readonly Line[], { axis, isLog, isS
     const stroke = color(`--series-${tone % TONES}`);
     const dash = familyOf(points).side === "eval" ? { dash: [7, 3] } : {};
     const drawn: uPlot.Series = { stroke, width: 1.5, points: { show: points.values.length < 2 }, spanGaps: lines.length > 1, ...dash };
-    return isSmooth ? [{ ...drawn, alpha: 0.3, width: 1 }, drawn] : [drawn];
+    return isSmooth ? [{ ...drawn, alpha: rawOpacity(lines.length), width: 1 }, drawn] : [drawn];
   });
   return {
     legend: { show: false },
-    cursor: { y: false, sync: { key: syncKey(axis) } },
+    cursor: { y: false, sync: { key: syncKey(axis) }, points: { show: lines.length <= ALL_SAID } },
     scales: { x: { time: axis === "time" }, y: { distr: isLog ? 3 : 1 } },
     axes: [
       { ...common, size: 32, ...(axis === "elapsed" ? { values: (_: uPlot, splits: number[]) => splits.map(duration) } : {}) },
@@ -330,28 +362,9 @@ function inView(plot: uPlot, axis: Axis): string {
   return view && isZoomed(view, plot.data[0]) ? `in view: ${position(view.min, axis)} to ${position(view.max, axis)}` : "";
 }
 
-function position(x: number, axis: Axis): string {
-  if (axis === "step") return `step ${Math.round(x)}`;
-  return axis === "elapsed" ? duration(x) : new Date(x * 1000).toLocaleTimeString();
-}
-
 /** Show a text, and leave it as it is where nothing changes, so that it is read aloud once. */
 function show(element: Element | null, text: string): void {
   if (element && element.textContent !== text) element.textContent = text;
-}
-
-/** The values under the pointer, as text. */
-function pointed(plot: uPlot, lines: readonly Line[], axis: Axis, isSmooth: boolean): string {
-  const index = plot.cursor.idx;
-  const x = index == null ? undefined : plot.data[0][index];
-  if (index == null || x === undefined) return "";
-  const where = position(x, axis);
-  const values = lines.flatMap(({ label, points }, number) => {
-    const value = plot.data[isSmooth ? 2 * number + 1 : number + 1]?.[index];
-    if (value == null) return [];
-    return [[label, familyOf(points).side === "eval" ? "evaluation" : "", short(value)].filter(Boolean).join(" ")];
-  });
-  return values.length > 0 ? `${where}: ${values.join(", ")}` : where;
 }
 
 /** Show other samples; what the user has zoomed to stays in view, unless nothing is left there. */

@@ -18,3 +18,11 @@ test("other parts of the address stay", () => {
   expect(writeOptions(new URLSearchParams("pin=c"), { isLog: false, smoothing: 0, axis: "step", pins: ["a", "b"], order: "name", search: "x" })).toBe("order=name&metric=x&pin=a&pin=b");
   expect(writeOptions(query, { isLog: false, smoothing: 0.6, axis: "time", ...REST })).toBe("job=a%2Fb&job=a%2Fc&smooth=0.6&x=time");
 });
+
+test("an address has a smoothing other than the usual one alone", () => {
+  const options = readOptions(new URLSearchParams(), 0.6);
+  expect(options.smoothing).toBe(0.6);
+  expect(writeOptions(new URLSearchParams(), options, 0.6)).toBe("");
+  const none = writeOptions(new URLSearchParams(), { ...options, smoothing: 0 }, 0.6);
+  expect(readOptions(new URLSearchParams(none), 0.6).smoothing).toBe(0);
+});

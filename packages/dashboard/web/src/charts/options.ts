@@ -17,8 +17,9 @@ const MOST_PINS = 50;
 
 export const SMOOTHINGS = [0, 0.6, 0.9, 0.97, 0.99];
 
-export function readOptions(query: URLSearchParams): ChartOptions {
-  const smoothing = Number(query.get("smooth") ?? 0);
+/** The options in an address, which has a smoothing other than the usual one alone. */
+export function readOptions(query: URLSearchParams, usual = 0): ChartOptions {
+  const smoothing = Number(query.get("smooth") ?? usual);
   return {
     isLog: query.get("y") === "log",
     smoothing: smoothing > 0 && smoothing < 1 ? smoothing : 0,
@@ -30,11 +31,11 @@ export function readOptions(query: URLSearchParams): ChartOptions {
 }
 
 /** The query with these options, and with all else that is in it. */
-export function writeOptions(query: URLSearchParams, { isLog, smoothing, axis, pins, order, search }: ChartOptions): string {
+export function writeOptions(query: URLSearchParams, { isLog, smoothing, axis, pins, order, search }: ChartOptions, usual = 0): string {
   const next = new URLSearchParams(query);
   const set = (name: string, value: string) => (value ? next.set(name, value) : next.delete(name));
   set("y", isLog ? "log" : "");
-  set("smooth", smoothing ? String(smoothing) : "");
+  set("smooth", smoothing === usual ? "" : String(smoothing));
   set("x", axis === "time" ? "time" : "");
   set("order", order === "name" ? "name" : "");
   set("metric", search);

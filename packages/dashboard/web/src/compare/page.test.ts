@@ -1,19 +1,19 @@
 import { expect, test, vi } from "vitest";
-import type { Past, Row } from "../model";
 
 // uPlot asks for the density of the screen.
 vi.stubGlobal("matchMedia", () => ({ addEventListener: () => undefined }));
-const { candidates, pastCandidates } = await import("./page");
+const { sorted, withChosen } = await import("./page");
 
-test("those with metrics are offered first, and none that is compared already", () => {
-  const row = (name: string, metric: object | null) => ({ namespace: "a", name, metric }) as Row;
-  const rows = [row("d", null), row("c", {}), row("b", {}), row("a", {})];
-  expect(candidates(rows, ["a/a"])).toEqual(["a/b", "a/c", "a/d"]);
+test.each([false, true])("a title sorts the best first, then the other way, then not at all; more is better: %s", (isMoreBetter) => {
+  const first = sorted({ sort: "x", isReversed: true }, "a", isMoreBetter);
+  const second = sorted(first, "a", isMoreBetter);
+  expect([first, second, sorted(second, "a", isMoreBetter)]).toEqual([
+    { sort: "a", isReversed: isMoreBetter },
+    { sort: "a", isReversed: !isMoreBetter },
+    { sort: "", isReversed: false },
+  ]);
 });
 
-test("trainings of the history are offered with what tells them apart", () => {
-  const past = (uid: string) => ({ namespace: "a", name: "b", uid, ended: "2026-01-01T00:00:00Z", deleted: null }) as Past;
-  const offered = pastCandidates([past("0123456789"), past("compared"), past("u")], ["a/b/compared"]);
-  expect([...offered.values()]).toEqual(["a/b/0123456789", "a/b/u"]);
-  expect([...offered.keys()][0]).toMatch(/^a\/b, ended .*, 01234567$/);
+test("what is chosen takes the place of what was, and all else stays", () => {
+  expect(withChosen(new URLSearchParams("job=x%2Fy&past=a%2Fb%2Fu&sort=name"), ["a/b", "a/c/v"]).toString()).toBe("sort=name&job=a%2Fb&past=a%2Fc%2Fv");
 });

@@ -1,198 +1,214 @@
-// The metrics of several TrainJobs in the same charts.
+// Several trainings side by side: what differed, what came of it, and their curves in the same charts.
 
-import { useContext, useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { Charts } from "../charts/charts";
 import type { Line } from "../charts/curves";
+import { familyOf } from "../charts/family";
+import type { Highlight } from "../charts/pointer";
 import { useChartOptions } from "../charts/use_options";
-import { minute, moment } from "../format";
-import { Ending, endOf } from "../history/parts";
-import { HasHistory } from "../history/store";
-import { id } from "../list/filters";
-import { useListing } from "../list/store";
-import type { Past, PastList, Row } from "../model";
-import { Back, Problem, Progress, State, useTitle } from "../parts";
-import { useAnswer } from "../polling";
-import { go, href, jobPath, onLink, pastId, pastPath } from "../route";
-import { type PastSide, UNKNOWN, usePastSides } from "./past";
-import { COMPARED, type Side, compared, comparedPast, useComparison } from "./store";
+import { Back, Problem, Problems, useTitle } from "../parts";
+import { go } from "../route";
+import { axesOf, keptText } from "./axes";
+import "./compare.css";
+import { fieldsOf } from "./fields";
+import { Legend } from "./legend";
+import { ordered } from "./order";
+import { Parallel } from "./parallel";
+import { usePastSides } from "./past";
+import { Picker } from "./picker";
+import { STATISTICS, type Statistic, firstOf, metricsOf } from "./results";
+import { SameInAll } from "./same";
+import { COMPARED, beyond, compared, comparedPast, useComparison } from "./store";
+import { CompareTable } from "./table";
+import { thinned } from "./thin";
+import { type Training, tones, trainingsOf } from "./training";
+import { type CompareView, type Kept, readView, writeView } from "./view";
+
+/** Noise hides which of several lines is above another. */
+const SMOOTHING = 0.6;
 
 export function ComparePage({ query }: { query: URLSearchParams }) {
   const jobs = compared(query);
   const past = comparedPast(query);
+  const left = beyond(query);
   const { sides, problem } = useComparison(jobs);
   const pastSides = usePastSides(past);
-  const setting = useChartOptions();
+  const [isChoosing, setChoosing] = useState(false);
+  const colours = useRef<ReadonlyMap<string, number>>(new Map());
+  const ids = [...jobs, ...past];
+  colours.current = tones(colours.current, ids);
   useTitle("Compare TrainJobs");
-  const lines = useMemo(
-    () => [
-      ...sides.flatMap((side, index) => linesOf(side, jobs[index] ?? "", index)),
-      ...past.flatMap((each, index) => linesOf(pastSides.get(each) ?? UNKNOWN, labelOf(each, pastSides.get(each)), jobs.length + index)),
-    ],
-    [sides, pastSides, past.join(" ")],
+  const trainings = useMemo(() => trainingsOf(jobs, sides, past, pastSides, colours.current), [sides, pastSides, ids.join(" ")]);
+  const show = (view: CompareView) => move(writeView(query, view));
+  const choose = (chosen: Iterable<string>) => move(withChosen(query, [...chosen]));
+  const chooser = (
+    <button type="button" class={ids.length === 0 ? "primary" : ""} onClick={() => setChoosing(true)}>
+      Choose trainings ...
+    </button>
   );
-  const set = (nextJobs: readonly string[], nextPast: readonly string[]) => {
-    const changed = new URLSearchParams(query);
-    changed.delete("job");
-    changed.delete("past");
-    for (const job of nextJobs) changed.append("job", job);
-    for (const each of nextPast) changed.append("past", each);
-    go(changed.size > 0 ? `/compare?${changed}` : "/compare", "replace");
-  };
-  const count = jobs.length + past.length;
   return (
-    <main>
+    <main class="wide compare">
       <Back to="/">All TrainJobs</Back>
-      <h1 tabIndex={-1}>Compare TrainJobs</h1>
+      <div class="title">
+        <h1 tabIndex={-1}>
+          Compare TrainJobs {trainings.length > 0 && <span class="namespace">{trainings.length}</span>}
+        </h1>
+        {ids.length > 0 && <div class="actions">{chooser}</div>}
+      </div>
       {problem && <Problem>{problem}</Problem>}
-      {count > 0 && (
-        <ul class="compared">
-          {jobs.map((job, index) => (
-            <Compared key={job} job={job} side={sides[index]!} tone={index} onRemove={() => set(jobs.filter((each) => each !== job), past)} />
-          ))}
-          {past.map((id, index) => (
-            <ComparedPast
-              key={id}
-              id={id}
-              side={pastSides.get(id) ?? UNKNOWN}
-              tone={jobs.length + index}
-              onRemove={() => set(jobs, past.filter((each) => each !== id))}
-            />
-          ))}
-        </ul>
-      )}
-      {count < COMPARED ? (
-        <Adder jobs={jobs} past={past} onJob={(job) => set([...jobs, job], past)} onPast={(id) => set(jobs, [...past, id])} />
+      <Problems of={[left > 0 ? `The address names ${left} more: ${COMPARED} can be compared at once.` : ""]} />
+      {trainings.length > 0 ? (
+        <Compared trainings={trainings} view={readView(query)} onView={show} onRemove={(id) => choose(ids.filter((each) => each !== id))} />
       ) : (
-        <p class="quiet">{COMPARED} can be compared at once.</p>
+        <div class="empty">
+          <h2>Put trainings side by side</h2>
+          <p>Their parameters and results come in one table, their metrics in the same charts. Choose up to {COMPARED}, also of those that the cluster has forgotten.</p>
+          {chooser}
+          <p class="quiet">The check boxes of the list do the same.</p>
+        </div>
       )}
-      {lines.length > 0 ? (
-        <Charts lines={lines} isCompared {...setting} />
-      ) : (
-        <p class="nothing">
-          {count > 0 ? "None of them has metrics that can be read: they are there as long as the first pod is, or in the history." : "Add the TrainJobs to compare."}
-        </p>
-      )}
+      {isChoosing && <Picker chosen={new Set(ids)} onChange={choose} onClose={() => setChoosing(false)} />}
     </main>
   );
 }
 
-export function linesOf({ curves }: Pick<Side, "curves">, job: string, tone: number): Line[] {
-  return Array.from(curves, ([metric, points]) => ({ id: `${job} ${metric}`, label: job, points, tone }));
+function move(query: URLSearchParams): void {
+  go(query.size > 0 ? `/compare?${query}` : "/compare", "replace");
 }
 
-function Compared({ job, side, tone, onRemove }: { job: string; side: Side; tone: number; onRemove(): void }) {
-  const [namespace = "", name = ""] = job.split("/");
+/** The query with these trainings: those of the history have a uid. */
+export function withChosen(query: URLSearchParams, ids: readonly string[]): URLSearchParams {
+  const next = new URLSearchParams(query);
+  next.delete("job");
+  next.delete("past");
+  for (const id of ids) next.append(id.split("/").length === 2 ? "job" : "past", id);
+  return next;
+}
+
+interface ComparedProperties {
+  trainings: readonly Training[];
+  view: CompareView;
+  onView(view: CompareView): void;
+  onRemove(id: string): void;
+}
+
+function Compared({ trainings, view, onView, onRemove }: ComparedProperties) {
+  const [label, setLabel] = useState("");
+  const highlight: Highlight = { label, set: setLabel };
+  const { differing, same } = useMemo(() => fieldsOf(trainings), [trainings]);
+  const metrics = useMemo(() => metricsOf(trainings), [trainings]);
+  const first = useMemo(() => firstOf(metrics), [metrics]);
+  const axes = useMemo(() => axesOf(differing, first, view.statistic), [differing, first, view.statistic]);
+  const kept = view.kept.filter(({ key }) => axes.some((axis) => axis.key === key));
+  const fits = (index: number) => kept.every((each) => axes.find(({ key }) => key === each.key)!.fits(index, each));
+  const places = trainings.map((_, index) => index).filter(fits);
+  const order = ordered(places, trainings, differing, metrics, view);
+  const inCharts = places.map((index) => trainings[index]!).filter(({ id }) => !view.off.includes(id));
+  const lines = useMemo(() => thinned(inCharts.flatMap(linesOf)), [trainings, inCharts.map(({ id }) => id).join(" ")]);
+  const keep = (key: string, next: Kept | null) => onView({ ...view, kept: [...view.kept.filter((each) => each.key !== key), ...(next ? [next] : [])] });
+  const toggle = (id: string) => onView({ ...view, off: view.off.includes(id) ? view.off.filter((each) => each !== id) : [...view.off, id] });
+  const setting = useChartOptions(SMOOTHING);
   return (
-    <li class={`tone-${tone}`}>
-      <span class="swatch train" aria-hidden="true" />
-      <a href={href(jobPath(namespace, name))} onClick={onLink}>
-        {name}
-      </a>{" "}
-      <span class="namespace">{namespace}</span>
-      {side.row && !side.isGone && <State of={side.row} />}
-      {side.row && <Progress of={side.row} />}
-      {side.isGone && <span class="quiet">{side.row ? "was deleted" : "does not exist"}</span>}
-      {side.trouble && <span class="quiet">{side.trouble}</span>}
-      <button type="button" class="plain" aria-label={`Remove ${job}`} onClick={onRemove}>
-        remove
-      </button>
-    </li>
-  );
-}
-
-/** TrainJobs that can be added, those with metrics first. */
-export function candidates(rows: Iterable<Row>, jobs: readonly string[]): string[] {
-  const others = [...rows].filter((row) => !jobs.includes(id(row)));
-  const hasMetric = (row: Row) => Number(Boolean(row.metric));
-  return others.sort((a, b) => hasMetric(b) - hasMetric(a) || (id(a) < id(b) ? -1 : 1)).map(id);
-}
-
-/** A training of the history in a legend: its name, and when it ended. */
-function labelOf(id: string, side: PastSide | undefined): string {
-  const name = id.split("/").slice(0, 2).map(decodeURIComponent).join("/");
-  const end = side?.past ? minute(endOf(side.past)) : "";
-  return end ? `${name}, ended ${end}` : name;
-}
-
-function ComparedPast({ id, side: { past, trouble }, tone, onRemove }: { id: string; side: PastSide; tone: number; onRemove(): void }) {
-  const [namespace = "", name = "", uid = ""] = id.split("/").map(decodeURIComponent);
-  return (
-    <li class={`tone-${tone}`}>
-      <span class="swatch train" aria-hidden="true" />
-      <a href={href(pastPath({ namespace, name, uid }))} onClick={onLink}>
-        {name}
-      </a>{" "}
-      <span class="namespace">{namespace}</span>
-      {past && <Ending of={past} />}
-      {past && (
-        <span class="quiet">
-          ended {moment(endOf(past))}
-        </span>
+    <>
+      <Controls view={view} onView={onView} hidden={metrics.length - first.length} />
+      <CompareTable
+        trainings={trainings}
+        order={order}
+        fields={differing}
+        metrics={view.hasAllMetrics ? metrics : first}
+        view={view}
+        highlight={highlight}
+        onSort={(key) => onView({ ...view, ...sorted(view, key, metrics.some((metric) => metric.key === key && metric.better === "more")) })}
+        onRemove={onRemove}
+      />
+      <SameInAll fields={same} count={trainings.filter(({ recipe }) => recipe).length} />
+      {trainings.length > 1 && axes.length > 1 && (
+        <section aria-labelledby="parallel-title">
+          <h2 id="parallel-title">Parameters and results</h2>
+          <KeptChips kept={kept} axes={axes} count={[places.length, trainings.length]} onKeep={keep} onAll={() => onView({ ...view, kept: [] })} />
+          <Parallel trainings={trainings} axes={axes} kept={kept} isShown={fits} highlight={highlight} onKeep={keep} />
+        </section>
       )}
-      {trouble && <span class="quiet">{trouble}</span>}
-      <button type="button" class="plain" aria-label={`Remove ${labelOf(id, undefined)} of the history`} onClick={onRemove}>
-        remove
-      </button>
-    </li>
+      {trainings.some(({ curves }) => curves.size > 0) ? (
+        <section aria-labelledby="charts-title">
+          <h2 id="charts-title">Metrics</h2>
+          <Legend
+            trainings={order.map((index) => trainings[index]!)}
+            off={view.off}
+            highlight={highlight}
+            hasEvaluation={lines.some(({ points }) => familyOf(points).side === "eval")}
+            onToggle={toggle}
+          />
+          <Charts lines={lines} isCompared highlight={highlight} {...setting} />
+        </section>
+      ) : (
+        <p class="nothing">None of them has metrics that can be read: they are there as long as the first pod is, or in the history.</p>
+      )}
+    </>
   );
 }
 
-const OFFERED = 200;
-
-/** Trainings of the history by the text that names them, without those that are compared. */
-export function pastCandidates(trainings: readonly Past[], past: readonly string[]): Map<string, string> {
-  const others = trainings.filter((each) => !past.includes(pastId(each)));
-  return new Map(others.map((each) => [`${id(each)}, ended ${moment(endOf(each))}, ${each.uid.slice(0, 8)}`, pastId(each)]));
+/** The first click sorts the best first, or upwards; the second the other way, and the third not at all. */
+export function sorted({ sort, isReversed }: Pick<CompareView, "sort" | "isReversed">, key: string, isMoreBetter: boolean): Pick<CompareView, "sort" | "isReversed"> {
+  if (sort !== key) return { sort: key, isReversed: isMoreBetter };
+  return isReversed === isMoreBetter ? { sort, isReversed: !isReversed } : { sort: "", isReversed: false };
 }
 
-interface AdderProperties {
-  jobs: readonly string[];
-  past: readonly string[];
-  onJob(job: string): void;
-  onPast(id: string): void;
+export function linesOf({ curves, label, tone }: Pick<Training, "curves" | "label" | "tone">): Line[] {
+  return Array.from(curves, ([metric, points]) => ({ id: `${label} ${metric}`, label, points, tone }));
 }
 
-function Adder({ jobs, past, onJob, onPast }: AdderProperties) {
-  const { rows } = useListing();
-  const kept = useAnswer<PastList>("/api/history", useContext(HasHistory) ? "" : null);
-  const [text, setText] = useState("");
-  const live = useMemo(() => candidates(rows.values(), jobs), [rows, jobs.join(" ")]);
-  const gone = useMemo(() => pastCandidates(kept.value?.trainings ?? [], past), [kept.value, past.join(" ")]);
-  const all = [...live, ...gone.keys()];
-  const offered = all.filter((each) => each.includes(text.trim())).slice(0, OFFERED);
-  const add = (wanted: string) => {
-    if (!all.includes(wanted)) return;
-    setText("");
-    const found = gone.get(wanted);
-    if (found) onPast(found);
-    else onJob(wanted);
-  };
+function Controls({ view, onView, hidden }: Pick<ComparedProperties, "view" | "onView"> & { hidden: number }) {
+  const names: Record<Statistic, string> = { last: "last values", min: "least values", max: "greatest values" };
   return (
-    <form
-      class="filters"
-      onSubmit={(event) => {
-        event.preventDefault();
-        add(all.includes(text.trim()) ? text.trim() : (offered[0] ?? ""));
-      }}
-    >
+    <div class="filters compare-controls">
       <label>
-        <span>Add a TrainJob</span>
-        <input
-          type="search"
-          list="candidates"
-          value={text}
-          placeholder="namespace/name"
-          onInput={(event) => setText(event.currentTarget.value)}
-        />
+        <span>Results are</span>
+        <select value={view.statistic} onChange={(event) => onView({ ...view, statistic: event.currentTarget.value as Statistic })}>
+          {STATISTICS.map((each) => (
+            <option key={each} value={each}>
+              {names[each]}
+            </option>
+          ))}
+        </select>
       </label>
-      <datalist id="candidates">
-        {offered.map((each) => (
-          <option key={each} value={each} />
-        ))}
-      </datalist>
-      <button type="submit" disabled={offered.length === 0}>
-        Add
-      </button>
-    </form>
+      {hidden > 0 && (
+        <label class="check">
+          <input type="checkbox" checked={view.hasAllMetrics} onChange={(event) => onView({ ...view, hasAllMetrics: event.currentTarget.checked })} />
+          <span>
+            {hidden} more {hidden === 1 ? "metric" : "metrics"} in the table
+          </span>
+        </label>
+      )}
+    </div>
+  );
+}
+
+interface KeptChipsProperties {
+  kept: readonly Kept[];
+  axes: readonly { key: string; title: string }[];
+  count: [shown: number, all: number];
+  onKeep(key: string, kept: null): void;
+  onAll(): void;
+}
+
+function KeptChips({ kept, axes, count: [shown, all], onKeep, onAll }: KeptChipsProperties) {
+  return (
+    <div class="kept-chips">
+      <span role="status">{kept.length === 0 ? <span class="quiet">Drag along an axis to keep a part of it.</span> : `${shown} of ${all} trainings`}</span>
+      {kept.map((each) => {
+        const title = axes.find(({ key }) => key === each.key)!.title;
+        return (
+          <button key={each.key} type="button" class="chip" aria-label={`Keep all of ${title} again`} onClick={() => onKeep(each.key, null)}>
+            {title} {keptText(each)} <span aria-hidden="true">×</span>
+          </button>
+        );
+      })}
+      {kept.length > 1 && (
+        <button type="button" class="plain" onClick={onAll}>
+          Show all
+        </button>
+      )}
+    </div>
   );
 }

@@ -3,17 +3,22 @@
 import { useEffect, useState } from "preact/hooks";
 import { request } from "../api";
 import { extend } from "../job/store";
-import type { MetricNews, Past, Points } from "../model";
+import type { Job, MetricNews, Past, Points, Recipe } from "../model";
 
 export interface PastSide {
   /** Null before it has come. */
   past: Past | null;
+  /** Null where the TrainJob was not kept. */
+  recipe: Recipe | null;
   curves: ReadonlyMap<string, Points>;
   /** Why there is none, or why it has no metrics. */
   trouble: string;
 }
 
-export const UNKNOWN: PastSide = { past: null, curves: new Map(), trouble: "" };
+export const UNKNOWN: PastSide = { past: null, recipe: null, curves: new Map(), trouble: "" };
+
+/** Requests at once: the server answers few of one party, and other pages ask, too. */
+const AT_ONCE = 4;
 
 /** What is known of each, by `NAMESPACE/NAME/UID`. */
 type PastSides = ReadonlyMap<string, PastSide>;
@@ -21,6 +26,27 @@ type PastSides = ReadonlyMap<string, PastSide>;
 export function known(sides: PastSides, id: string, changes: Partial<PastSide>): PastSides {
   return new Map(sides).set(id, { ...(sides.get(id) ?? UNKNOWN), ...changes });
 }
+
+/** A place to do things one after the other, some at once. */
+export function inTurn(atOnce: number): (what: () => Promise<unknown>) => void {
+  const waiting: (() => Promise<unknown>)[] = [];
+  let running = 0;
+  const next = () => {
+    while (running < atOnce && waiting.length > 0) {
+      running++;
+      void waiting.shift()!().finally(() => {
+        running--;
+        next();
+      });
+    }
+  };
+  return (what) => {
+    waiting.push(what);
+    next();
+  };
+}
+
+const ask = inTurn(AT_ONCE);
 
 export function usePastSides(ids: readonly string[]): PastSides {
   const [sides, setSides] = useState<PastSides>(new Map());
@@ -30,8 +56,13 @@ export function usePastSides(ids: readonly string[]): PastSides {
       const learn = (changes: Partial<PastSide>) => setSides((before) => known(before, id, changes));
       const fail = (error: Error) => learn({ trouble: error.message });
       learn({});
-      request<{ training: Past }>("GET", `/api/history/${id}`).then(({ training }) => learn({ past: training }), fail);
-      request<MetricNews>("GET", `/api/history/${id}/metrics`).then((news) => learn({ curves: extend(new Map(), news) }), fail);
+      ask(() =>
+        request<{ training: Past; job: Job | null }>("GET", `/api/history/${id}`).then(
+          ({ training, job }) => learn({ past: training, recipe: job?.recipe ?? null }),
+          fail,
+        ),
+      );
+      ask(() => request<MetricNews>("GET", `/api/history/${id}/metrics`).then((news) => learn({ curves: extend(new Map(), news) }), fail));
     }
   }, [ids.join(" ")]);
   return sides;

@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
-import { type Comparison, NOTHING, compared, comparedPast, received } from "./store";
+import { type Comparison, COMPARED, NOTHING, beyond, compared, comparedPast, received } from "./store";
 
 const BOTH: Comparison = { sides: [NOTHING, NOTHING], problem: "" };
 const loss = { kind: "train", name: "loss", times: [1], steps: [1], values: [2] };
 
 test.each([
   ["job", { source: 1, name: "b" }, { row: { source: 1, name: "b" } }],
+  ["recipe", { source: 1, recipe: { image: "a" } }, { recipe: { image: "a" } }],
   ["metrics", { source: 1, isReset: true, hasMore: false, series: [loss] }, { curves: new Map([["train/loss", loss]]) }],
   ["trouble", { source: 1, text: "pods/log is forbidden" }, { trouble: "pods/log is forbidden" }],
   ["gone", { source: 1 }, { isGone: true }],
@@ -17,18 +18,22 @@ test("a problem concerns all", () => {
   expect(received(BOTH, { name: "problem", data: { text: "no" } })).toEqual({ ...BOTH, problem: "no" });
 });
 
+const many = (count: number) => Array.from({ length: count }, (_, index) => `a/${index}`);
+const asQuery = (name: string, ids: readonly string[]) => ids.map((id) => `${name}=${id}`).join("&");
+
 test.each([
-  ["job=a/b&job=c/d&job=a/b", ["a/b", "c/d"]],
-  ["job=a&job=/b&job=a/b/c", []],
-  [Array.from({ length: 9 }, (_, index) => `job=a/${index}`).join("&"), ["a/0", "a/1", "a/2", "a/3", "a/4", "a/5", "a/6", "a/7"]],
-])("?%s", (query, jobs) => {
+  ["job=a/b&job=c/d&job=a/b", ["a/b", "c/d"], 0],
+  ["job=a&job=/b&job=a/b/c", [], 3],
+  [asQuery("job", many(COMPARED + 2)), many(COMPARED), 2],
+])("?%s", (query, jobs, left) => {
   expect(compared(new URLSearchParams(query))).toEqual(jobs);
+  expect(beyond(new URLSearchParams(query))).toBe(left);
 });
 
 test.each([
   ["past=a/b/u&past=a/b/v&past=a/b/u", ["a/b/u", "a/b/v"]],
   ["past=a/b&past=a/b/c/d&past=a//u", []],
-  [`${Array.from({ length: 7 }, (_, index) => `job=a/${index}`).join("&")}&past=a/b/u&past=a/b/v`, ["a/b/u"]],
+  [`${asQuery("job", many(COMPARED - 1))}&past=a/b/u&past=a/b/v`, ["a/b/u"]],
 ])("?%s of the history", (query, past) => {
   expect(comparedPast(new URLSearchParams(query))).toEqual(past);
 });

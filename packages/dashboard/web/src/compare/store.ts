@@ -1,14 +1,17 @@
-// The metrics of several TrainJobs, kept by one stream.
+// The TrainJobs of the cluster that are compared, kept by one stream.
 
+import { useRef } from "preact/hooks";
 import { type Curves, withNews } from "../job/store";
-import type { MetricNews, Row, StreamProblem } from "../model";
+import type { MetricNews, Recipe, Row, StreamProblem } from "../model";
 import type { ServerEvent } from "../sse";
 import { useStream } from "../stream";
 
-export const COMPARED = 8;
+/** As many as the server takes at once. */
+export const COMPARED = 50;
 
 export interface Side extends Curves {
-  row: Row | null;
+  row: (Row & { started: string | null }) | null;
+  recipe: Recipe | null;
   /** Why there are no metrics. */
   trouble: string;
   isGone: boolean;
@@ -19,7 +22,7 @@ export interface Comparison {
   problem: string;
 }
 
-export const NOTHING: Side = { row: null, curves: new Map(), coming: null, trouble: "", isGone: false };
+export const NOTHING: Side = { row: null, recipe: null, curves: new Map(), coming: null, trouble: "", isGone: false };
 
 export function received(comparison: Comparison, { name, data }: ServerEvent): Comparison {
   if (name === "problem") return { ...comparison, problem: (data as StreamProblem).text };
@@ -29,7 +32,8 @@ export function received(comparison: Comparison, { name, data }: ServerEvent): C
 }
 
 function changed(side: Side, name: string, data: unknown): Side {
-  if (name === "job") return { ...side, row: data as Row, isGone: false };
+  if (name === "job") return { ...side, row: data as Side["row"], isGone: false };
+  if (name === "recipe") return { ...side, recipe: (data as { recipe: Recipe }).recipe };
   if (name === "metrics") return { ...side, ...withNews(side, data as MetricNews) };
   if (name === "trouble") return { ...side, trouble: (data as StreamProblem).text };
   return name === "gone" ? { ...side, isGone: true } : side;
@@ -47,9 +51,18 @@ export function compared(query: URLSearchParams): string[] {
   return [...new Set(wanted)].slice(0, COMPARED);
 }
 
+/** How many trainings an address names beyond those that can be compared. */
+export function beyond(query: URLSearchParams): number {
+  return new Set([...query.getAll("job"), ...query.getAll("past")]).size - compared(query).length - comparedPast(query).length;
+}
+
 export function useComparison(jobs: readonly string[]): Comparison {
-  const none: Comparison = { sides: jobs.map(() => NOTHING), problem: "" };
+  // What is known stays in view when another one is added, until the new stream has sent it again.
+  const known = useRef<ReadonlyMap<string, Side>>(new Map());
+  const none: Comparison = { sides: jobs.map((job) => known.current.get(job) ?? NOTHING), problem: "" };
   const path = jobs.length > 0 ? `/api/metrics?${new URLSearchParams(jobs.map((job) => ["job", job]))}` : null;
   const shown = useStream(path, none, received, ({ sides }) => sides.every(({ isGone }) => isGone));
-  return shown.sides.length === jobs.length ? shown : none;
+  if (shown.sides.length !== jobs.length) return none;
+  known.current = new Map(jobs.map((job, index) => [job, shown.sides[index]!]));
+  return shown;
 }
