@@ -60,6 +60,11 @@ class Curves:
         self._with_plain_lines = with_plain_lines
         self._reader = self._new_reader()
 
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What the run was started with, as far as the reporter has found it."""
+        return self._reader.parameters
+
     def take(self, block: bytes) -> bool:
         """Read whole lines of a log; whether there were metrics in it."""
         has_metrics = False

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from trainer.api.trainjob_status import TrainerStatus
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.plain_lines import PlainLines
 from trainer.progress.protocol import Message, RejectedMessageError, UnknownPrefixError, parse, tagged_lines
+from trainer.progress.reported_parameters import parameters_in
 
 
 class TimedMessage(NamedTuple):
@@ -31,6 +32,7 @@ class MessageReader:
         with_plain_lines: whether ordinary lines are read, too, until the first message, which replaces what they said.
             Default: no.
         shown: the status of the present run that an earlier process has written. Default: none.
+        on_parameters: takes what the reporter says that the training was started with. Default: nobody does.
     """
 
     def __init__(
@@ -39,7 +41,9 @@ class MessageReader:
         *,
         with_plain_lines: bool = False,
         shown: TrainerStatus | None = None,
+        on_parameters: Callable[[Mapping[str, str]], None] = lambda _: None,
     ) -> None:
+        self._on_parameters = on_parameters
         self._on_rejected = on_rejected
         self._lowest: tuple[int, ...] = ()
         self._plain = PlainLines(shown) if with_plain_lines else None
@@ -65,6 +69,9 @@ class MessageReader:
     def _tagged(self, block: bytes) -> Iterator[TimedMessage]:
         for line in tagged_lines(block):
             if line.ranks and self._lowest and line.ranks > self._lowest:
+                continue
+            if line.unknown_prefix is None and (parameters := parameters_in(line.payload)) is not None:
+                self._on_parameters(parameters)
                 continue
             try:
                 message = parse(line.payload)

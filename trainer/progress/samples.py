@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.message_reader import MessageReader
 from trainer.progress.protocol import Message, RejectedMessageError
+from trainer.progress.reported_parameters import with_more
 
 
 class MetricId(NamedTuple):
@@ -58,7 +59,11 @@ class SampleReader:
         self.last_dropped = ""
         """The last of them, with the rule; printable."""
         self._reported = Message()
-        self._reader = MessageReader(self._reject, with_plain_lines=with_plain_lines)
+        self.parameters: dict[str, str] = {}
+        """What the training was started with, as far as the reporter has found it."""
+        self._reader = MessageReader(
+            self._reject, with_plain_lines=with_plain_lines, on_parameters=self._take_parameters
+        )
         self._is_plain = False
         self._on_message = on_message
 
@@ -78,6 +83,9 @@ class SampleReader:
             for is_eval, metrics in ((False, message.train_metrics), (True, message.eval_metrics)):
                 for name, value in (metrics or {}).items():
                     yield Sample(MetricId(is_eval, name), time, value, step, epoch)
+
+    def _take_parameters(self, parameters: Mapping[str, str]) -> None:
+        self.parameters = with_more(self.parameters, parameters)
 
     def _reject(self, error: RejectedMessageError) -> None:
         self.rejected += 1

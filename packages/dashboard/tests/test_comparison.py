@@ -9,6 +9,7 @@ import pytest
 from packages.dashboard.tests.conftest import UserClient, node_pod, train_job, visiting
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.errors import ForbiddenError
+from trainer.kube.logs.redaction import REDACTED
 
 TAG = b"[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
 
@@ -21,6 +22,7 @@ async def test_comparison(client: UserClient) -> None:
         client.add(job)
         client.add(node_pod(name))
         log = client.log(f"{name}-node-0-0-abcde", "default", "node")
+        log.write(b'%b {"parameters": {"seed": "7", "lr": "0.1", "api_key": "hidden"}}\n' % TAG)
         log.write(b'%b {"currentStep": 1, "trainMetrics": {"loss": %d}}\n' % (TAG, loss))
     path = "/api/metrics?job=default/one&job=default/two&job=default/none"
     async with visiting(client) as visitor, visitor.stream(path) as events:
@@ -28,7 +30,7 @@ async def test_comparison(client: UserClient) -> None:
         values: dict[int, list[float]] = {}
         gone: list[int] = []
         parameters: dict[int, list[list[str]]] = {}
-        while len(states) < 2 or len(values) < 2 or not gone:
+        while len(states) < 2 or len(values) < 2 or not gone or any(len(each) < 3 for each in parameters.values()):
             event = await events.next("job", "recipe", "metrics", "gone")
             if "state" in event:
                 states[event["source"]] = event["state"]
@@ -40,7 +42,8 @@ async def test_comparison(client: UserClient) -> None:
             else:
                 gone.append(event["source"])
         assert (states, values, gone) == ({0: "Running", 1: "Running"}, {0: [2], 1: [3]}, [2])
-        assert parameters == {0: [["seed", "2"]], 1: [["seed", "3"]]}
+        rest = [["lr", "0.1"], ["api_key", REDACTED]]
+        assert parameters == {0: [["seed", "2"], *rest], 1: [["seed", "3"], *rest]}
         log.write(b'%b {"currentStep": 2, "trainMetrics": {"loss": 1}}\n' % TAG)
         news: Any = await events.next("metrics")
         assert (news["source"], news["series"][0]["values"]) == (1, [1])

@@ -151,6 +151,7 @@ async def test_one(client: UserClient, database: Database) -> None:
     def write() -> None:
         save(database, row | {"runtime_version": "generation 3", "message": "it is over"})
         save_documents(database, "one", trainjob=job, jobset=kept(JOBSETS), runtime=kept(CLUSTER_TRAINING_RUNTIMES))
+        save_documents(database, "one", parameters={"parameters": {"lr": "0.1"}})
         save_samples(database, "one", [2.5, 2.25])
         save_log(database, "one", "node-1", "step 1", "step 2")
         save_log(database, "one", "node-0", "hello", "")
@@ -165,6 +166,7 @@ async def test_one(client: UserClient, database: Database) -> None:
         assert (training["runtime"], training["runtimeVersion"]) == ("plain", "generation 3")
         assert training["metric"] == {"name": "loss", "isEval": False, "value": "0.25"}
         assert shown["conditions"] == conditions
+        assert shown["recipe"]["parameters"] == [["lr", "0.1"]]
         _, curves = await visitor.json(f"{ONE}/metrics")
         (series,) = curves["series"]
         assert (series["kind"], series["name"]) == ("train", "loss")
@@ -182,6 +184,9 @@ async def test_one(client: UserClient, database: Database) -> None:
         for path in (f"{ONE}/none", f"{ONE}/logs/none", "/api/history/team", "/api/history/team/%2e%2e/one"):
             assert (await visitor.json(path))[0] == 404, path
         assert (await visitor.json(ONE, "DELETE"))[0] == 404
+        client.denied.add("get pods/log")
+        _, page = await visitor.json(ONE)
+        assert page["job"]["recipe"]["parameters"] == []
 
 
 async def test_logs_of_many(client: UserClient, database: Database) -> None:

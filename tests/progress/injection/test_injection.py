@@ -199,3 +199,75 @@ def test_installed_twice(directory: Path) -> None:
     install(directory / "reporter")
     assert {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()} == before
     assert not any(b"trainer.progress" in text for path, text in before.items() if path.name != "hooks.py")
+
+
+PARSER = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, default=0.1)
+parser.add_argument("--betas", nargs=2, default=["0.9", "0.99"])
+parser.add_argument("--hub-token", default="hidden")
+parser.add_argument("--max-new-tokens", type=int, default=8)
+parser.add_argument("--proxy", default="http://user:hidden@proxy")
+parser.add_argument("--callback", default=print)
+parser.add_subparsers().add_parser("fit").add_argument("--depth", type=int, default=2)
+print(parser.parse_args(["--lr", "3", "fit"]).lr)
+"""
+FOUND = '{"parameters":{"lr":"3.0","betas":"0.9 0.99","max_new_tokens":"8","depth":"2"}}'
+LIBRARY = "import sys; sys.path.insert(0, 'site-packages'); import launcher"
+CHILD = "import subprocess, sys; subprocess.check_call([sys.executable, '-c', PARSER.replace('3', '4')])"
+
+
+@pytest.mark.parametrize(
+    ("script", "rank", "said"),
+    [
+        pytest.param(PARSER, "", [FOUND], id="script"),
+        pytest.param(PARSER, "0", [FOUND], id="first-rank"),
+        pytest.param(PARSER, "1", [], id="other-rank"),
+        pytest.param(PARSER + PARSER, "", [FOUND], id="twice"),
+        pytest.param(LIBRARY, "", [], id="library"),
+        pytest.param(f"{PARSER}\nPARSER = {PARSER!r}\n{CHILD}", "", [FOUND], id="child"),
+    ],
+)  # fmt: skip
+def test_parameters(directory: Path, script: str, rank: str, said: list[str]) -> None:
+    """What a script parses is said once, by the first process alone, without secrets, and not to stdout."""
+    (directory / "site-packages").mkdir()
+    (directory / "site-packages" / "launcher.py").write_text(PARSER)
+    code, printed, messages = run(directory, script, **({"RANK": rank} if rank else {}))
+    assert code == 0
+    assert messages == [f"{TAG} {each}" for each in said]
+    assert not any("parameters" in line for line in printed)
+
+
+def test_a_parser_that_exits(directory: Path) -> None:
+    """A wrong option ends as it does without the reporter."""
+    script = "import argparse; argparse.ArgumentParser(prog='a').parse_args(['--what'])"
+    assert run(directory, script) == (2, [], ["usage: a [-h]", "a: error: unrecognized arguments: --what"])
+
+
+TRANSFORMERS_TRAINER = """
+import dataclasses
+
+@dataclasses.dataclass
+class TrainingArguments:
+    output_dir: str = "out"
+    learning_rate: float = 5e-5
+    hub_token: str = ""
+    report_to: list = dataclasses.field(default_factory=list)
+    warmup: object = None
+
+DEFAULT_CALLBACKS = []
+"""
+STATE = "type('State', (), dict(is_world_process_zero=False, is_local_process_zero=False))"
+
+
+def test_training_arguments(directory: Path) -> None:
+    """The arguments of a Trainer that have not their default values are said when it begins."""
+    (directory / "transformers").mkdir()
+    (directory / "transformers" / "__init__.py").write_text("class TrainerCallback:\n    pass\n")
+    (directory / "transformers" / "trainer.py").write_text(TRANSFORMERS_TRAINER)
+    script = "from transformers.trainer import *; import transformers.trainer as t\n"
+    script += "arguments = TrainingArguments('out', 1e-3, 'hidden', ['a', 'b'], {1: 2})\n"
+    script += f"t.DEFAULT_CALLBACKS[0]().on_train_begin(arguments, {STATE}, None)"
+    said = '{"parameters":{"learning_rate":"0.001","report_to":"a b"}}'
+    assert run(directory, script) == (0, [], [f"{TAG} {said}"])

@@ -1,8 +1,9 @@
 """Progress without code: a reporter that the manager puts beside trainings which do not report by themselves.
 
 An init container copies `trainer_reporter` into a volume (`install`), two variables make each Python of the training
-container import it (`startup`), and it registers callbacks with the frameworks that the training imports (`hooks`,
-`bars`). None of its modules imports anything of ours but their neighbours and `trainer.progress.report`.
+container import it (`startup`), it registers callbacks with the frameworks that the training imports (`hooks`, `bars`),
+and says what the training was started with (`parameters`). None of its modules imports anything of ours but their
+neighbours and `trainer.progress.report`.
 
 How Python comes to import it, and what was weighed:
 

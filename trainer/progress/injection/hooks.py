@@ -9,9 +9,11 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
+from trainer.progress.injection.parameters import changed, report_parameters
 from trainer.progress.injection.startup import complain
 from trainer.progress.report import report
 
@@ -75,7 +77,21 @@ def watch_transformers(module: Any) -> None:
     from trainer.progress.callbacks import huggingface  # noqa: PLC0415 needs the framework
 
     _have_report(huggingface, reporter_of("transformers"))
+    _have_parameters(huggingface.TrainJobCallback)
     module.DEFAULT_CALLBACKS.append(huggingface.TrainJobCallback)
+
+
+def _have_parameters(kind: Any) -> None:
+    """Have a callback of transformers report the arguments of its Trainer when the training begins."""
+    begin = kind.on_train_begin
+
+    @functools.wraps(begin)
+    def on_train_begin(self: Any, args: Any, *given: Any, **options: Any) -> None:
+        with suppress(Exception):
+            report_parameters(changed(args))
+        begin(self, args, *given, **options)
+
+    kind.on_train_begin = on_train_begin
 
 
 def lightning_callbacks() -> list[Any]:

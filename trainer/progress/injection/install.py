@@ -45,6 +45,7 @@ def install(directory: Path) -> None:
         "__init__.py": progress / "injection" / "startup.py",
         "hooks.py": progress / "injection" / "hooks.py",
         "bars.py": progress / "injection" / "bars.py",
+        "parameters.py": progress / "injection" / "parameters.py",
         "report.py": progress / "report.py",
     }
     sources |= {f"callbacks/{each.name}": each for each in (progress / "callbacks").glob("*.py")}

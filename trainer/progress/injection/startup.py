@@ -7,15 +7,16 @@ could import `warnings` no more. `trainer.progress.injection` has the reasons fo
 
 import sys
 
-HOOKS = "trainer.progress.injection.hooks"
+PACKAGE = "trainer.progress.injection"
 SOURCES = {
-    "transformers.trainer": "watch_transformers",
-    "keras.src.callbacks.callback_list": "watch_keras",
-    "tf_keras.src.callbacks": "watch_keras",
-    "xgboost.training": "watch_xgboost",
-    "tqdm.std": "watch_tqdm",
+    "transformers.trainer": "hooks.watch_transformers",
+    "keras.src.callbacks.callback_list": "hooks.watch_keras",
+    "tf_keras.src.callbacks": "hooks.watch_keras",
+    "xgboost.training": "hooks.watch_xgboost",
+    "tqdm.std": "hooks.watch_tqdm",
+    "argparse": "parameters.watch_argparse",
 }
-"""The functions of `hooks` by the module that they change once it is imported."""
+"""Functions of other modules of the package, by the module that they change once it is imported."""
 
 
 class Never(Warning):
@@ -51,8 +52,9 @@ def _call_after(loader, name):
         if module.__name__ != name:  # the loader of an archive is one for many modules
             return
         try:
-            hooks = __import__(HOOKS, None, None, ["hooks"])  # as late as possible
-            getattr(hooks, SOURCES[name])(module)
+            place, _, function = SOURCES[name].partition(".")
+            hooks = __import__(PACKAGE + "." + place, None, None, [place])  # as late as possible
+            getattr(hooks, function)(module)
         except Exception as error:
             complain(error)
 

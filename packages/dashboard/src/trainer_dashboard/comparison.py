@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Final
 
@@ -28,6 +29,7 @@ from trainer_dashboard.viewer import Viewer
 
 COMPARED: Final = 50
 """TrainJobs that one page may compare: a table of them is still read, and their logs take some 6 MB at most."""
+_NONE: Final[Mapping[str, str]] = {}
 
 
 class Comparisons:
@@ -106,14 +108,19 @@ class _Side:
         self._curves = CurveReader(feed.curves) if feed is not None else None
         self._sent: dict[str, object] = {}
         self._recipe: tuple[object, Object] | None = None
-        """Of which generation; the status, which changes often, has nothing of it."""
+        """Of which generation and reported parameters; the status, which changes often, has nothing of it."""
 
     async def send(self, job: Object, *, may_read: bool) -> None:
         """Send what has changed; no metrics where the viewer may not read the log that has them."""
         may_read = may_read and self.feed is not None
         trouble = self.feed.problem if may_read and self.feed else "you may not get pods/log in its namespace"
+        reported = self.feed.parameters if may_read and self.feed else _NONE
         row = row_of(TrainJobRow.of(job)) | {"started": mapping_at(job, "status").get("startTime")}
-        for name, content in {"job": row, "recipe": self._recipe_of(job), "trouble": {"text": trouble}}.items():
+        for name, content in {
+            "job": row,
+            "recipe": self._recipe_of(job, reported),
+            "trouble": {"text": trouble},
+        }.items():
             if self._sent.get(name) != content:
                 self._sent[name] = content
                 await self.stream.send(name, {"source": self._number} | content)
@@ -121,8 +128,8 @@ class _Side:
             async with self._turn:
                 await self.stream.send_each("metrics", self._curves.pieces({"source": self._number}))
 
-    def _recipe_of(self, job: Object) -> Object:
-        generation = metadata_of(job).get("generation")
-        if self._recipe is None or self._recipe[0] != generation:
-            self._recipe = generation, {"recipe": recipe_of(job)}
+    def _recipe_of(self, job: Object, reported: Mapping[str, str]) -> Object:
+        version = metadata_of(job).get("generation"), reported
+        if self._recipe is None or self._recipe[0] != version:
+            self._recipe = version, {"recipe": recipe_of(job, reported)}
         return self._recipe[1]

@@ -171,7 +171,7 @@ class _Page:
         if self._feed is not None and self._feed.problem and permissions.logs:
             problems.append(f"metrics cannot be read: {self._feed.problem}")
         parts = {
-            "job": page_of(job),
+            "job": page_of(job, self._feed.parameters if self._feed is not None and permissions.logs else {}),
             "nodes": nodes,
             "events": events,
             "problems": problems,

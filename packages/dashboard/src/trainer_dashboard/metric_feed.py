@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,10 +23,12 @@ from trainer_dashboard.board import PAUSE
 from trainer_dashboard.curves import SAMPLES
 from trainer_dashboard.event_stream import Changes
 from trainer_dashboard.parties import Party
+from trainer_dashboard.recipe import reported_without_secrets
 
 _OF_SAMPLE: Final = 28
 """Bytes of a sample: three numbers, and what an array keeps for more of them."""
-_OF_METRIC: Final = 1024
+_OF_NAME: Final = 1024
+"""Bytes of a metric or parameter."""
 _TOO_MUCH: Final = "too many metrics are shown at once: close other pages, and open this one again"
 
 
@@ -46,6 +48,7 @@ class MetricFeed(FeedReader):
         """Called with the bytes of the curves. Default: they are not counted."""
         self._is_too_much = False
         self.listeners: set[Changes] = set()
+        self._parameters: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
         self._log = Feed(client, job, clock, self, pace=PAUSE)
         self._has_begun = False
 
@@ -53,6 +56,13 @@ class MetricFeed(FeedReader):
     def problem(self) -> str:
         """Why there are no metrics, or no more of them; empty while they come."""
         return _TOO_MUCH if self._is_too_much else self._log.problem
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """What its reporter says that it was started with, without secrets."""
+        if self._parameters[0] is not self.curves.parameters:
+            self._parameters = self.curves.parameters, reported_without_secrets(self.curves.parameters)
+        return self._parameters[1]
 
     def observe(self, pods: Sequence[Object]) -> None:
         """Take the present pods of the TrainJob."""
@@ -71,7 +81,8 @@ class MetricFeed(FeedReader):
 
     def on_lines(self, block: bytes) -> None:
         """See `FeedReader`."""
-        if self.curves.take(block):
+        before = self.curves.parameters
+        if self.curves.take(block) or self.curves.parameters is not before:
             self._count()
             self.on_problem_changed()
 
@@ -87,7 +98,8 @@ class MetricFeed(FeedReader):
         self.on_problem_changed()
 
     def _count(self) -> None:
-        self.count(self.curves.total * _OF_SAMPLE + len(self.curves.by_metric) * _OF_METRIC)
+        names = len(self.curves.by_metric) + len(self.curves.parameters)
+        self.count(self.curves.total * _OF_SAMPLE + names * _OF_NAME)
 
     def on_problem_changed(self) -> None:
         """See `FeedReader`."""

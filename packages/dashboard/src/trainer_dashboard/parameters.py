@@ -8,7 +8,7 @@ shell, whose script is split into its commands. One reading serves the page of a
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import PurePosixPath
 from typing import Final
@@ -53,6 +53,15 @@ def parameters_of(words: Sequence[str]) -> dict[str, str]:
         joined = f"{found[name]} {shown}" if found.get(name) else shown
         found[name] = joined if len(joined) <= _LONGEST_VALUE else f"{joined[:_LONGEST_VALUE]}..."
     return found
+
+
+def with_reported(named: Mapping[str, str], reported: Mapping[str, str]) -> dict[str, str]:
+    """The parameters of a command line, and those that the reporter has found beside them, such as defaults.
+
+    `--batch-size` and `batch_size` are one, for which the command line counts.
+    """
+    known = {name.replace("-", "_") for name in named}
+    return {**named, **{name: value for name, value in reported.items() if name.replace("-", "_") not in known}}
 
 
 def _arguments(words: Sequence[str], depth: int) -> Sequence[str] | None:

@@ -36,9 +36,11 @@ def past_row(record: TrainingRecord) -> Object:
     }
 
 
-def past_page(record: TrainingRecord, job: Object | None) -> Object:
+def past_page(history: History, record: TrainingRecord, *, may_read_logs: bool) -> Object:
     """A training on its page: its row, and the TrainJob as it was last, where it was kept."""
-    return {"training": past_row(record), "job": page_of(job) if job is not None else None}
+    job = history.document(record.uid, "trainjob")
+    reported = history.parameters(record.uid) if may_read_logs else {}
+    return {"training": past_row(record), "job": page_of(job, reported) if job is not None else None}
 
 
 def past_curves(history: History, uid: str) -> msgspec.Raw | None:

@@ -7,7 +7,7 @@ trainings of this cluster alone, and of those what they may read there today:
 |---|---|
 | the list | `list` on TrainJobs |
 | a training | `get` on TrainJobs |
-| its samples and last log lines | `get` on `pods/log` |
+| its samples and last log lines, and parameters that its log has | `get` on `pods/log` |
 | its events | `list` on events |
 | its runtime, its JobSet, and what else was rendered for it | `get` on each of them |
 
@@ -229,7 +229,9 @@ class PastTrainings:
                 return await self._ask(party, lambda history: past_events(history.events(uid)))
             case ["objects"]:
                 return await self._objects(record, viewer, party)
-        return await self._ask(party, lambda history: past_page(record, history.document(uid, "trainjob")))
+        key = ObjectKey(record.namespace, "")
+        may_read_logs = await viewer.may("get", PODS, key, subresource="log")
+        return await self._ask(party, partial(past_page, record=record, may_read_logs=may_read_logs))
 
     async def _objects(self, record: TrainingRecord, viewer: Viewer, party: Party) -> Object:
         """The YAML of the objects that were kept, and why some of them are not shown."""

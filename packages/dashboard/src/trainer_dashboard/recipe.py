@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from trainer.kube.logs.redaction import REDACTED
 from trainer.kube.logs.secret_words import is_secret, names_secret
 from trainer.kube.objects import Object, annotations_of, mapping_at, objects_in
 from trainer_dashboard.history.secret_forms import clean_text
-from trainer_dashboard.parameters import parameters_of
+from trainer_dashboard.parameters import parameters_of, with_reported
 from trainer_dashboard.user_command import MOST, UserCommand
 
 _LONGEST_TEXT: Final = 2048
@@ -20,8 +20,16 @@ _REVISIONS: Final = frozenset({"git-revision", "git-commit", "git-sha", "revisio
 _DATA: Final = (("dataset", "dataset"), ("model", "model"))
 
 
-def recipe_of(job: Object) -> Object:
-    """What the TrainJob itself says; what it leaves to its runtime is empty."""
+_NONE: Final[Mapping[str, str]] = {}
+
+
+def recipe_of(job: Object, reported: Mapping[str, str] = _NONE) -> Object:
+    """What the TrainJob itself says; what it leaves to its runtime is empty.
+
+    Args:
+        job: the TrainJob.
+        reported: parameters that its reporter has found, without secrets. Default: none.
+    """
     trainer = mapping_at(job, "spec", "trainer")
     said = UserCommand.of(job)
     # Together: an option at the end of the command has its value in the arguments.
@@ -31,7 +39,7 @@ def recipe_of(job: Object) -> Object:
         "image": _shown(str(trainer.get("image") or "")),
         "command": shown[: len(said.command)],
         "args": shown[len(said.command) :],
-        "parameters": list(parameters_of(words).items()),
+        "parameters": list(with_reported(parameters_of(words), reported).items()),
         "repository": _shown(said.repository),
         "revision": _shown(said.revision or _revision(job)),
         "isPacked": said.is_packed,
@@ -102,3 +110,10 @@ def _resources(resources: Object) -> dict[str, str]:
     """Requests, and the limits of what is not requested."""
     both = {**mapping_at(resources, "limits"), **mapping_at(resources, "requests")}
     return {name: str(amount) for name, amount in both.items()}
+
+
+def reported_without_secrets(reported: Mapping[str, str]) -> dict[str, str]:
+    """Parameters that a reporter has found as they are shown: its own rule for secrets knows names alone."""
+    return {
+        clean_text(name): REDACTED if is_secret(name, value) else clean_text(value) for name, value in reported.items()
+    }

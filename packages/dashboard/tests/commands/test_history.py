@@ -65,7 +65,9 @@ def fill(connection: Connection) -> None:
     curves = Curves()
     for step in range(1, 4):
         curves.add(MetricId(is_eval=False, name="loss"), 1767225600.25 + step, step, 1 / step)
-    save_samples(connection, [NewSamples("11111111-a", [(1, curves.drain())], MetricProgress(1, "p", "node", "", 1))])
+    progress = MetricProgress(1, "p", "node", "", 1)
+    parameters = {"seed": "7", "depth": "2"}
+    save_samples(connection, [NewSamples("11111111-a", [(1, curves.drain())], progress, parameters=parameters)])
     event = {"uid": "11111111-a", "event": "e", "last": "2026-01-01T00:00:05", "type": "Warning", "reason": "BackOff"}
     save_events(connection, [event | {"object": "Pod demo-node-0", "message": "back-off"}])
     lines = ["2026-01-01T00:00:01.5Z first", "2026-01-01T00:00:02.5Z last \x1b[31m"]
@@ -280,7 +282,8 @@ def test_compare(recorded: None) -> None:
     assert ["trainer.env[RATE].value", "0.1", "0.2"] in cells
     assert ["trainer.image", "example.com/a:1", "example.com/a:2"] in cells
     assert ["state", "Complete", "Failed"] in cells
-    assert cells[cells.index(["Parameters"]) + 1 :][:2] == [["seed", "0.1", "0.2"], ["amp", "set", "-"]]
+    differences = cells[cells.index(["Parameters"]) + 1 :][:3]
+    assert differences == [["seed", "0.1", "0.2"], ["amp", "set", "-"], ["depth", "2", "-"]]
     assert "SAME" not in shown
     found = json.loads(run("compare", "11111111", "team/other", "-o", "json").stdout)
     assert found["metrics"] == [{"field": "loss", "left": "0.333333", "right": "0.5"}]

@@ -162,9 +162,11 @@ async def test_metrics_and_logs_across_restarts(cluster: Cluster) -> None:
     job = cluster.submit()
     pod = cluster.client.add(node_pod(job))
     log = cluster.client.log(pod["metadata"]["name"], "default", "node")
+    log.write(f'{TAG} {{"parameters": {{"lr": "0.1"}}}}\n'.encode())
     report(log, 1, 2)
     async with cluster.recorder():
         await cluster.until(lambda history: steps_of(history) == [1, 2])
+        assert await cluster.ask(lambda history: history.parameters("uid-of-demo")) == {"lr": "0.1"}
         report(log, 3)
         await cluster.until(lambda history: steps_of(history) == [1, 2, 3])
     report(log, 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from functools import partial
 
 import msgspec
@@ -10,6 +11,7 @@ import pytest
 from sqlalchemy import func, select
 
 from packages.dashboard.tests.history.test_queries import row
+from trainer.kube.logs.redaction import REDACTED
 from trainer.progress.curves import SAMPLES_LIMIT, Curves
 from trainer.progress.samples import MetricId
 from trainer_dashboard.history.chunks import MERGED, chunk_of, curves_of
@@ -56,6 +58,17 @@ def test_many_chunks(database: Database) -> None:
     database.write(partial(save_samples, news=[new(number, is_done=True)]))
     assert chunks(database) == 1
     assert len(History(database).curves("a").by_metric[LOSS].steps) == number + 1
+
+
+def test_parameters(database: Database) -> None:
+    """What a reporter has found is kept without secrets, also what comes later, and is none of the objects."""
+    database.write(lambda connection: put(connection, TRAININGS, [row("a", 0)]))
+    for found in ({"lr": "0.1", "seed": "1"}, {}, {"seed": "2", "db": "postgres://u:hidden@h"}):
+        database.write(partial(save_samples, news=[replace(new(0), parameters=found)]))
+    kept = History(database).parameters("a")
+    assert kept == {"lr": "0.1", "seed": "2", "db": f"postgres://u:{REDACTED}@h"}
+    assert History(database).objects("a") == []
+    assert History(database).parameters("b") == {}
 
 
 def test_another_run(database: Database) -> None:

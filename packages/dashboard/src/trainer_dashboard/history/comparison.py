@@ -10,7 +10,7 @@ import msgspec
 
 from trainer.kube.objects import Object, mapping_at
 from trainer_dashboard.history.queries import History, TrainingRecord
-from trainer_dashboard.parameters import parameters_of
+from trainer_dashboard.parameters import parameters_of, with_reported
 from trainer_dashboard.user_command import UserCommand
 
 DIFFERENCES_LIMIT = 200
@@ -36,7 +36,7 @@ class Comparison:
     result: tuple[Difference, ...]
     """State, reason, time, image, nodes; also what is equal, so that there is something to read."""
     parameters: tuple[Difference, ...]
-    """Those of the command line, by name; the spec has their words by place."""
+    """Those of the command line, and those that the reporter has found; the spec has their words by place."""
     spec: tuple[Difference, ...]
     runtime: tuple[Difference, ...]
     """Its spec, and what was rendered of it is not compared."""
@@ -49,11 +49,13 @@ def compare(history: History, left: TrainingRecord, right: TrainingRecord) -> Co
     jobs, runtimes = (
         [history.document(each.uid, kind) or {} for each in (left, right)] for kind in ("trainjob", "runtime")
     )
+    sides = zip(jobs, (left, right), strict=True)
+    parameters = [with_reported(_parameters(job), history.parameters(record.uid)) for job, record in sides]
     metrics = [_last_values(history, each) for each in (left, right)]
     names = dict.fromkeys([*metrics[0], *metrics[1]])
     return Comparison(
         tuple(_results(left, right)),
-        tuple(_of_names(*map(_parameters, jobs)))[:DIFFERENCES_LIMIT],
+        tuple(_of_names(*parameters))[:DIFFERENCES_LIMIT],
         tuple(_differences(*(mapping_at(job, "spec") for job in jobs))),
         tuple(_differences(*(mapping_at(runtime, "spec") for runtime in runtimes))),
         tuple(Difference(name, metrics[0].get(name), metrics[1].get(name)) for name in names)[:DIFFERENCES_LIMIT],

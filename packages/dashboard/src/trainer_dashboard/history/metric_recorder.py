@@ -54,6 +54,8 @@ class MetricRecorder(FeedReader):
         """That to which the position belongs."""
         self._logged: set[MetricId] = set()
         """Metrics that the log of this run has."""
+        self._parameters: Mapping[str, str] = {}
+        """Those that are to be written."""
         self._posted = Curves(total_limit=BUFFER_LIMIT)
         self._last_posted = dict(last_posted or {})
 
@@ -124,7 +126,11 @@ class MetricRecorder(FeedReader):
 
     def on_lines(self, block: bytes) -> None:
         """See `FeedReader`."""
-        if self._curves.take(block):
+        before = self._curves.parameters
+        has_metrics = self._curves.take(block)
+        if self._curves.parameters is not before:
+            self._parameters = self._curves.parameters
+        if has_metrics or self._parameters:
             self._logged.update(self._curves.by_metric)
             self._on_news(self.uid)
 
@@ -147,7 +153,8 @@ class MetricRecorder(FeedReader):
         posted: Mapping[MetricId, Curve] = {}
         if self._progress.run or self._progress.is_done:  # before, it is not known to which run they belong
             posted = {metric: curve for metric, curve in self._posted.drain().items() if metric not in self._logged}
-        return NewSamples(self.uid, runs, self._progress, posted)
+        parameters, self._parameters = self._parameters, {}
+        return NewSamples(self.uid, runs, self._progress, posted, parameters)
 
 
 def _position_of(text: str) -> Position:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from sqlalchemy import ColumnElement, Connection, func, or_, select, tuple_
 
-from trainer.kube.objects import Object
+from trainer.kube.objects import Object, mapping_at
 from trainer.progress.curves import Curves
 from trainer_dashboard.history import schema
 from trainer_dashboard.history.chunks import curves_of, posted_curves_of
@@ -224,11 +224,17 @@ class History:
         found: Object | None = inflated(content) if content is not None else None
         return found
 
+    def parameters(self, uid: str) -> dict[str, str]:
+        """What the reporter of a training has found that it was started with, without secrets."""
+        kept = mapping_at(self.document(uid, schema.PARAMETERS) or {}, "parameters")
+        return {str(name): str(value) for name, value in kept.items()}
+
     def objects(self, uid: str) -> list[Object]:
         """All objects of a training as they were last: TrainJob, runtime, JobSet, and what else was rendered for it."""
         table = schema.DOCUMENTS.c
         query = select(table.kind, table.content).where(table.uid == uid)
         found = dict(self._read(lambda connection: [(row.kind, row.content) for row in connection.execute(query)]))
+        found.pop(schema.PARAMETERS, None)
         kinds = [kind for kind in _FIRST if kind in found]
         return [inflated(found[kind]) for kind in [*kinds, *sorted(found.keys() - {*kinds})]]
 

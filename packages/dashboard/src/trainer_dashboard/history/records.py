@@ -14,11 +14,12 @@ from sqlalchemy.dialects import postgresql, sqlite
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import Object, mapping_at
 from trainer.progress.curves import Curve
+from trainer.progress.reported_parameters import with_more
 from trainer.progress.samples import MetricId
 from trainer.view.row import ENDS
 from trainer_dashboard.history import schema
 from trainer_dashboard.history.chunks import MERGED, chunk_of, curves_of, posted_curves_of
-from trainer_dashboard.history.content import compressed, without_secrets
+from trainer_dashboard.history.content import compressed, inflated, without_secrets
 from trainer_dashboard.history.related_objects import document_kind
 from trainer_dashboard.history.training import row_of
 
@@ -87,6 +88,8 @@ class NewSamples:
     progress: MetricProgress
     posted: Mapping[MetricId, Curve] = field(default_factory=dict)
     """Samples of the run from the status of its TrainJob."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """What its reporter has found that it was started with, where that is new."""
 
 
 class PostedSample(NamedTuple):
@@ -268,11 +271,27 @@ def save_samples(connection: Connection, news: Sequence[NewSamples]) -> None:
     for new in news:
         if new.posted and new.uid not in forgotten:
             _put_posted(connection, new.uid, new.progress.run, new.posted, is_last=new.progress.is_done)
+    _put_parameters(
+        connection, {new.uid: new.parameters for new in news if new.parameters and new.uid not in forgotten}
+    )
     _drop_earlier_runs(connection, [(new.uid, new.progress.run) for new in news if new.progress.run > 1])
     for uid, run, number in full:
         # The many small ones often, all of them seldom and at the end: each sample is written a few times.
         is_all = (number + 1) % MERGED**2 == 0 or number == 0
         _merge(connection, uid, run, 0 if is_all else number - MERGED + 1)
+
+
+def _put_parameters(connection: Connection, by_uid: Mapping[str, Mapping[str, str]]) -> None:
+    """Add them to those that are known: a recorder that has gone on in a log has not read its beginning."""
+    table = schema.DOCUMENTS
+    rows = []
+    for uid, parameters in by_uid.items():
+        query = select(table.c.content).where(table.c.uid == uid, table.c.kind == schema.PARAMETERS)
+        content = connection.scalar(query)
+        known = mapping_at(inflated(content), "parameters") if content is not None else {}
+        kept = without_secrets({"parameters": with_more(known, parameters)})
+        rows.append({"uid": uid, "kind": schema.PARAMETERS, "content": compressed(kept)})
+    put(connection, table, rows)
 
 
 def last_posted(connection: Connection, uid: str, run: int) -> dict[MetricId, PostedSample]:

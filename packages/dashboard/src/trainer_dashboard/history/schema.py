@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -73,7 +75,11 @@ DOCUMENTS = Table(
     Column("kind", Text, primary_key=True),
     Column("content", LargeBinary, nullable=False),
 )
-"""Objects as compressed JSON without secrets: the TrainJob, its runtime, its JobSet and what else was rendered."""
+"""Compressed JSON without secrets: the TrainJob, its runtime, its JobSet, what else was rendered, and what the reporter
+has found that the training was started with."""
+
+PARAMETERS: Final = "parameters"
+"""The kind of the latter; those of objects are their names, such as `trainjob`."""
 
 EVENTS = Table(
     "events",
