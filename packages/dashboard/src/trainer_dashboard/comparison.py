@@ -107,8 +107,8 @@ class _Side:
         self._number = number
         self._curves = CurveReader(feed.curves) if feed is not None else None
         self._sent: dict[str, object] = {}
-        self._recipe: tuple[object, Object] | None = None
-        """Of which generation and reported parameters; the status, which changes often, has nothing of it."""
+        self._recipe: tuple[object, Mapping[str, str]] | None = None
+        """Of which generation and reported parameters it was; no page keeps a copy of what may be large."""
 
     async def send(self, job: Object, *, may_read: bool) -> None:
         """Send what has changed; no metrics where the viewer may not read the log that has them."""
@@ -116,20 +116,20 @@ class _Side:
         trouble = self.feed.problem if may_read and self.feed else "you may not get pods/log in its namespace"
         reported = self.feed.parameters if may_read and self.feed else _NONE
         row = row_of(TrainJobRow.of(job)) | {"started": mapping_at(job, "status").get("startTime")}
-        for name, content in {
-            "job": row,
-            "recipe": self._recipe_of(job, reported),
-            "trouble": {"text": trouble},
-        }.items():
+        for name, content in {"job": row, "trouble": {"text": trouble}}.items():
             if self._sent.get(name) != content:
                 self._sent[name] = content
                 await self.stream.send(name, {"source": self._number} | content)
+        await self._send_recipe(job, reported)
         if may_read and self._curves is not None:
             async with self._turn:
                 await self.stream.send_each("metrics", self._curves.pieces({"source": self._number}))
 
-    def _recipe_of(self, job: Object, reported: Mapping[str, str]) -> Object:
-        version = metadata_of(job).get("generation"), reported
-        if self._recipe is None or self._recipe[0] != version:
-            self._recipe = version, {"recipe": recipe_of(job, reported)}
-        return self._recipe[1]
+    async def _send_recipe(self, job: Object, reported: Mapping[str, str]) -> None:
+        """Send what it runs when its spec has changed, or its reporter has found more."""
+        generation = metadata_of(job).get("generation")
+        if self._recipe is not None and self._recipe[0] == generation and self._recipe[1] is reported:
+            return
+        self._recipe = generation, reported
+        async with self._turn:
+            await self.stream.send("recipe", {"source": self._number, "recipe": recipe_of(job, reported)})
