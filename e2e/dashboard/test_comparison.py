@@ -180,8 +180,14 @@ def test_accessibility(page: Page, url: Callable[[str], str], scheme: str, width
 
 
 def test_export(page: Page, url: Callable[[str], str]) -> None:
-    """A chart is saved with the samples of all trainings in it."""
+    """The table is saved with all of its values, and a chart with the samples of all trainings in it."""
     page.goto(url(compared(2)))
+    expect(page.get_by_text("best").first).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download the table as CSV").click()
+    head, first, second = Path(download.value.path()).read_text().splitlines()
+    assert "evaluation accuracy max" in head
+    assert (first.split(",")[:2], second.split(",")[:2]) == (["vision", "sweep-00"], ["vision", "sweep-01"])
     figure = page.get_by_role("figure").filter(has_text="grad_norm")
     figure.hover()
     with page.expect_download() as download:

@@ -28,7 +28,12 @@ export function csvOf(lines: readonly Line[]): string {
   const rows = lines.flatMap(({ label, points }) =>
     points.values.map((value, index) => [label, points.kind, points.name, points.steps[index]! >= 0 ? String(points.steps[index]) : "", new Date(points.times[index]! * 1000).toISOString(), String(value)]),
   );
-  return [["training", "kind", "metric", "step", "time", "value"], ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
+  return csvText([["training", "kind", "metric", "step", "time", "value"], ...rows]);
+}
+
+/** Rows of texts as CSV, see `csvOf`. */
+export function csvText(rows: readonly (readonly string[])[]): string {
+  return rows.map((row) => row.map(cell).join(",")).join("\n") + "\n";
 }
 
 const NUMBER = /^-?(\d+(\.\d+)?(e[+-]?\d+)?|Infinity)$/;

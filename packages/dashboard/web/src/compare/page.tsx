@@ -1,6 +1,8 @@
 // Several trainings side by side: what differed, what came of it, and their curves in the same charts.
 
+import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
+import { PictureButton, save } from "../charts/buttons";
 import { Charts } from "../charts/charts";
 import type { Line } from "../charts/curves";
 import { familyOf } from "../charts/family";
@@ -10,6 +12,7 @@ import { Back, Problem, Problems, useTitle } from "../parts";
 import { go } from "../route";
 import { axesOf, keptText } from "./axes";
 import "./compare.css";
+import { tableCsv } from "./csv";
 import { fieldsOf } from "./fields";
 import { Legend } from "./legend";
 import { ordered } from "./order";
@@ -110,7 +113,13 @@ function Compared({ trainings, view, onView, onRemove }: ComparedProperties) {
   const setting = useChartOptions(SMOOTHING);
   return (
     <>
-      <Controls view={view} onView={onView} hidden={metrics.length - first.length} />
+      <Controls view={view} onView={onView} hidden={metrics.length - first.length}>
+        <PictureButton
+          picture="csv"
+          label="Download the table as CSV"
+          onClick={() => save("comparison.csv", new Blob([tableCsv(trainings, order, metrics, [...differing, ...same])], { type: "text/csv" }))}
+        />
+      </Controls>
       <CompareTable
         trainings={trainings}
         order={order}
@@ -158,7 +167,13 @@ export function linesOf({ curves, label, tone }: Pick<Training, "curves" | "labe
   return Array.from(curves, ([metric, points]) => ({ id: `${label} ${metric}`, label, points, tone }));
 }
 
-function Controls({ view, onView, hidden }: Pick<ComparedProperties, "view" | "onView"> & { hidden: number }) {
+interface ControlsProperties extends Pick<ComparedProperties, "view" | "onView"> {
+  /** Metrics that the table leaves out. */
+  hidden: number;
+  children: ComponentChildren;
+}
+
+function Controls({ view, onView, hidden, children }: ControlsProperties) {
   const names: Record<Statistic, string> = { last: "last values", min: "least values", max: "greatest values" };
   return (
     <div class="filters compare-controls">
@@ -180,6 +195,7 @@ function Controls({ view, onView, hidden }: Pick<ComparedProperties, "view" | "o
           </span>
         </label>
       )}
+      <div class="tools">{children}</div>
     </div>
   );
 }
