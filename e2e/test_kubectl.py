@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from pathlib import Path
 
 import yaml
 
@@ -73,3 +74,20 @@ def test_apply_again(cluster: Cluster) -> None:
     refused = cluster.kubectl("apply", "-f", "-", stdin=manifest.replace("numNodes", "numNode"), check=False)
     assert refused.returncode == 1
     assert 'unknown field "spec.trainer.numNode"' in refused.stderr
+
+
+def test_commands_in_containers(cluster: Cluster, tmp_path: Path) -> None:
+    """`exec` runs a command in a container, with its input and its exit code, and `cp` copies in both directions."""
+    cluster.apply(train_job("busy", "import time; time.sleep(600)"))
+    cluster.wait_for_state("busy", "Running")
+    pod = cluster.list("pod")[0]["metadata"]["name"]
+
+    ran = cluster.kubectl("exec", pod, "--", "sh", "-c", "echo out; echo err >&2; exit 7", check=False)
+    assert (ran.returncode, ran.stdout) == (7, "out\n")
+    assert ran.stderr.splitlines() == ["err", "command terminated with exit code 7"]
+    assert cluster.kubectl("exec", "-i", pod, "--", "wc", "-c", stdin="x" * 100_000).stdout.strip() == "100000"
+
+    (tmp_path / "there").write_text("content")
+    cluster.kubectl("cp", str(tmp_path / "there"), f"{pod}:there")
+    cluster.kubectl("cp", f"{pod}:there", str(tmp_path / "back"))
+    assert (tmp_path / "back").read_text() == "content"

@@ -32,6 +32,7 @@ from trainer.kube.tls_buffers import limit_tls_buffers
 from trainer_devcluster import apiserver, controllers, kubelet, scheduler
 from trainer_devcluster.apiserver.server import ServerOptions, serve
 from trainer_devcluster.apiserver.storage.data_directory import write_private
+from trainer_devcluster.container_commands import CommandRunner
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from trainer_devcluster.kubelet import fake
 from trainer_devcluster.kubelet.fake.life import EXITS_WITH, RUNS_FOR
@@ -105,7 +106,8 @@ async def _serve_and_control(options: ClusterOptions) -> None:
         audit_log=options.audit_log,
         is_ready=is_started.is_set,
     )
-    async with serve(server_options) as server:
+    commands = CommandRunner()
+    async with serve(server_options, commands=commands) as server:
         await anyio.to_thread.run_sync(write_private, options.kubeconfig, server.kubeconfig().encode())
         user_agent = f"trainer-devcluster/{trainer_devcluster.__version__}"
         async with connect(ConnectionOptions(kubeconfig=options.kubeconfig, user_agent=user_agent)) as client:
@@ -117,14 +119,16 @@ async def _serve_and_control(options: ClusterOptions) -> None:
             controllers.register_all(manager, controllers.ControllerOptions(feature_gates=gates))
             started: list[Callable[[], Awaitable[None]]] = [manager.wait_for_start]
             if options.run_pods:
-                started.append(_run_pods(manager, options, server.url))
+                started.append(_run_pods(manager, options, server.url, commands))
             async with anyio.create_task_group() as tasks:
                 text = f"cluster ready: {server.url} kubeconfig={options.kubeconfig}"
                 tasks.start_soon(_announce, started, is_started, text)
                 await manager.run()
 
 
-def _run_pods(manager: Manager, options: ClusterOptions, api_server: str) -> Callable[[], Awaitable[None]]:
+def _run_pods(
+    manager: Manager, options: ClusterOptions, api_server: str, commands: CommandRunner
+) -> Callable[[], Awaitable[None]]:
     """Add scheduler and kubelet to the manager; returns what waits for their start."""
     kubelet_options = kubelet.KubeletOptions(
         options.data_dir,
@@ -135,7 +139,7 @@ def _run_pods(manager: Manager, options: ClusterOptions, api_server: str) -> Cal
     scheduler.register(manager, kubelet_options.node_name)
     if options.fake_pods:
         return fake.register(manager, kubelet_options).wait_for_start
-    return kubelet.register(manager, kubelet_options).wait_for_start
+    return kubelet.register(manager, kubelet_options, commands).wait_for_start
 
 
 async def _announce(started: Sequence[Callable[[], Awaitable[None]]], is_started: anyio.Event, text: str) -> None:

@@ -31,7 +31,7 @@ async def test_a_body_in_a_broken_encoding_is_refused(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "subresource"), [("GET", "exec"), ("POST", "portforward"), ("POST", "eviction"), ("PATCH", "resize")]
+    ("method", "subresource"), [("GET", "attach"), ("POST", "portforward"), ("POST", "eviction"), ("PATCH", "resize")]
 )
 async def test_unsupported_subresources_are_named(api: Api, method: str, subresource: str) -> None:
     """What other clusters can do with a pod and this one cannot is refused in so many words."""

@@ -10,6 +10,7 @@ from trainer_devcluster.apiserver.container_logs import LogGrowth
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
 from trainer_devcluster.apiserver.storage.storage import Storage
 from trainer_devcluster.apiserver.wire.event_lines import MediaTypes
+from trainer_devcluster.container_commands import CommandRunner
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 
 
@@ -28,6 +29,8 @@ class Backend:
     """The feature gates of the server."""
     log_growth: LogGrowth = field(default_factory=LogGrowth)
     """Waits for those who follow logs; the server runs it."""
+    commands: CommandRunner = field(default_factory=CommandRunner)
+    """Runs commands in containers."""
     media_types: MediaTypes = field(default_factory=MediaTypes)
     """The encoded lines that watchers share."""
 

@@ -43,6 +43,7 @@ from trainer_devcluster.apiserver.storage.storage import DEFAULT_HISTORY, Storag
 from trainer_devcluster.apiserver.webhooks.client import webhook_client
 from trainer_devcluster.apiserver.writes.deletion import AdmittedDeleter, Deleter
 from trainer_devcluster.apiserver.writes.object_writer import ObjectWriter
+from trainer_devcluster.container_commands import CommandRunner
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 
 NAME: Final = "trainer-dev"
@@ -112,8 +113,10 @@ class RunningServer:
 
 
 @asynccontextmanager
-async def serve(options: ServerOptions, *, clock: Clock | None = None) -> AsyncIterator[RunningServer]:
-    """Run a server for as long as the context is open.
+async def serve(
+    options: ServerOptions, *, clock: Clock | None = None, commands: CommandRunner | None = None
+) -> AsyncIterator[RunningServer]:
+    """Run a server for as long as the context is open; `commands` run in containers if there is a kubelet.
 
     Raises:
         OSError: the port is taken, the data directory cannot be used or is in use, or a file in it is damaged; while
@@ -124,12 +127,14 @@ async def serve(options: ServerOptions, *, clock: Clock | None = None) -> AsyncI
         audit = None
         if options.audit_log is not None:
             audit = await anyio.to_thread.run_sync(stack.enter_context, AuditLog.opened(options.audit_log))
-        async with _serve(options, clock or SystemClock(), audit) as server:
+        async with _serve(options, clock or SystemClock(), audit, commands or CommandRunner()) as server:
             yield server
 
 
 @asynccontextmanager
-async def _serve(options: ServerOptions, clock: Clock, audit: AuditLog | None) -> AsyncIterator[RunningServer]:
+async def _serve(
+    options: ServerOptions, clock: Clock, audit: AuditLog | None, commands: CommandRunner
+) -> AsyncIterator[RunningServer]:
     certificate, token, signing_key = await anyio.to_thread.run_sync(_prepare, options.data_dir)
     storage, journal = await anyio.to_thread.run_sync(_open_storage, options, clock)
     backend = Backend(
@@ -139,6 +144,7 @@ async def _serve(options: ServerOptions, clock: Clock, audit: AuditLog | None) -
         options.data_dir,
         certificate.ca_pem,
         options.feature_gates,
+        commands=commands,
     )
     async with webhook_client(storage, clock) as client:
         authorizer = RbacAuthorizer(storage)

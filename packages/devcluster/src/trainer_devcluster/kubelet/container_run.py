@@ -227,7 +227,11 @@ class ContainerRun:
             async with self._pod.sandbox.run(program) as container:
                 self._announce("Normal", "Created", "Container created")
                 self._announce("Normal", "Started", "Container started")
-                report = await self._watch(container)
+                self._pod.running[self._record.name] = container
+                try:
+                    report = await self._watch(container)
+                finally:
+                    del self._pod.running[self._record.name]
         except ContainerStartError as error:
             self._announce("Warning", "Failed", f"Error: {error}")
             return self._terminated(128, error.reason, str(error))

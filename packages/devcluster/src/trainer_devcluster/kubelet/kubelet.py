@@ -13,7 +13,9 @@ from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import Object, ObjectKey, uid_of
 from trainer.kube.resource import PODS, SERVICES
+from trainer_devcluster.container_commands import CommandError, CommandRunner, CommandStreams, ContainerCommand
 from trainer_devcluster.kubelet.claims import Claims, EphemeralClaims
+from trainer_devcluster.kubelet.commands import run_command
 from trainer_devcluster.kubelet.environment import ConfigReader
 from trainer_devcluster.kubelet.network.pod_network import ApiAddress, PodAddressing, serve_pods
 from trainer_devcluster.kubelet.network.probe import open_pod_network
@@ -41,7 +43,7 @@ class Kubelet:
     That keeps them apart but does not protect the machine from them: limits and security contexts are not enforced.
     """
 
-    def __init__(self, manager: Manager, options: KubeletOptions) -> None:
+    def __init__(self, manager: Manager, options: KubeletOptions, commands: CommandRunner) -> None:
         self.mode = ""
         """Which pod network is in use, and why; empty until `wait_for_start` returns."""
         self._manager = manager
@@ -60,6 +62,7 @@ class Kubelet:
         names = Controller("service-names", manager, self._refresh_names)
         names.watches(SERVICES, lambda _: [_EVERY_POD], predicate=_may_be_headless)
         self._controller = Controller("kubelet", manager, self.reconcile).reconciles(PODS)
+        commands.register(self._run_command)
         manager.add(self.run, name="kubelet")
 
     async def wait_for_start(self) -> None:
@@ -112,6 +115,14 @@ class Kubelet:
             self._workers[uid].update(pod)
         else:
             self._start(key, pod)
+
+    async def _run_command(self, command: ContainerCommand, streams: CommandStreams) -> int:
+        """See `RunCommand`."""
+        worker = self._workers.get(command.pod_uid)
+        container = worker.running.get(command.container) if worker is not None else None
+        if container is None:
+            raise CommandError(f'container not found ("{command.container}")')
+        return await run_command(container, command, streams)
 
     async def _refresh_names(self, _: ObjectKey) -> None:
         await self._started.wait()
@@ -169,6 +180,6 @@ def _may_be_headless(old: CachedObject | None, new: CachedObject | None) -> bool
     return states[0] != states[1] and any(spec.get("clusterIP") == "None" for spec in states)
 
 
-def register(manager: Manager, options: KubeletOptions) -> Kubelet:
-    """Add a kubelet to a manager that does not run yet."""
-    return Kubelet(manager, options)
+def register(manager: Manager, options: KubeletOptions, commands: CommandRunner | None = None) -> Kubelet:
+    """Add a kubelet to a manager that does not run yet; users have it run commands in containers by `commands`."""
+    return Kubelet(manager, options, commands or CommandRunner())

@@ -20,7 +20,7 @@ from trainer_devcluster.kubelet.network.pod_network import ApiAddress, PodAddres
 from trainer_devcluster.kubelet.options import KubeletOptions
 from trainer_devcluster.kubelet.pod_directory import PodDirectory
 from trainer_devcluster.kubelet.pod_names import HostsFiles, PodNames
-from trainer_devcluster.kubelet.sandbox import Sandbox
+from trainer_devcluster.kubelet.sandbox import RunningContainer, Sandbox
 from trainer_devcluster.kubelet.service_account_tokens import TokenSource
 from trainer_devcluster.kubelet.termination import Termination
 from trainer_devcluster.kubelet.volumes import ReadyVolume
@@ -93,6 +93,8 @@ class RunningPod:
     volumes: Mapping[str, ReadyVolume]
     sandbox: Sandbox
     termination: Termination
+    running: dict[str, RunningContainer]
+    """The containers that run, by name."""
     publish: Callable[[], None]
     """A record has changed: write the pod's status."""
     announce: Announce

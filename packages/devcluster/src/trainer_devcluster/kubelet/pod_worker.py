@@ -28,7 +28,7 @@ from trainer_devcluster.kubelet.pod_spec import (
     unsupported_fields,
 )
 from trainer_devcluster.kubelet.pod_status import PodRecord, StatusBuilder, StatusWriter
-from trainer_devcluster.kubelet.sandbox import Sandbox, open_sandbox
+from trainer_devcluster.kubelet.sandbox import RunningContainer, Sandbox, open_sandbox
 from trainer_devcluster.kubelet.service_account_tokens import PodTokens
 from trainer_devcluster.kubelet.termination import Termination
 from trainer_devcluster.kubelet.volumes import PodVolumes, ReadyVolume
@@ -59,6 +59,8 @@ class PodWorker:
         self._deleted = anyio.Event()
         self._gone = anyio.Event()
         self._volumes: PodVolumes | None = None
+        self.running: dict[str, RunningContainer] = {}
+        """The containers that run, by name."""
         self.update(pod)
 
     @property
@@ -200,6 +202,7 @@ class PodWorker:
             volumes=volumes,
             sandbox=sandbox,
             termination=self._termination,
+            running=self.running,
             publish=self._publish,
             announce=self._announce,
         )

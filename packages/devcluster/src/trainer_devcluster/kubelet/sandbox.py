@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -21,13 +22,21 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 import trainer
 import trainer_devcluster
+from trainer_devcluster.container_commands import CommandError
 from trainer_devcluster.kubelet.errors import ContainerCreateError, ContainerStartError, PodNetworkError
 from trainer_devcluster.kubelet.host_paths import SandboxMount, place_mounts
 from trainer_devcluster.kubelet.network.pod_network import PodAddressing
 from trainer_devcluster.kubelet.root_filesystem import is_available, plan_root
 from trainer_devcluster.kubelet.shim import reports, spec
 from trainer_devcluster.kubelet.shim.reports import NOT_FOUND
-from trainer_devcluster.kubelet.shim.spec import DEFAULT_LOG_LIMITS, ContainerSpec, FilesystemStep, LogLimits, ProbeSpec
+from trainer_devcluster.kubelet.shim.spec import (
+    DEFAULT_LOG_LIMITS,
+    LONGEST_COMMAND,
+    ContainerSpec,
+    FilesystemStep,
+    LogLimits,
+    ProbeSpec,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -158,8 +167,9 @@ class Program:
 class RunningContainer:
     """A container whose program has been started."""
 
-    def __init__(self, shim: ShimProcess) -> None:
+    def __init__(self, shim: ShimProcess, commands: socket.socket) -> None:
         self._shim = shim
+        self._commands = commands
         self._numbers = itertools.count(1)
         self._probed: dict[int, anyio.Event] = {}
         self._answers: dict[int, reports.Probed] = {}
@@ -187,6 +197,25 @@ class RunningContainer:
         finally:
             del self._probed[number]
 
+    async def start_command(self, command: spec.CommandSpec, descriptors: Sequence[int]) -> None:
+        """Start a command beside the program, with copies of these descriptors: see `shim.commands.serve`.
+
+        Raises:
+            CommandError: it is too long, or the container has just ended.
+        """
+        text = spec.encode_command(command)
+        if len(text) > LONGEST_COMMAND:
+            raise CommandError(f"the command is longer than {LONGEST_COMMAND // 1024} KiB")
+        while True:
+            try:
+                socket.send_fds(self._commands, [text], descriptors)
+            except BlockingIOError:
+                await anyio.wait_writable(self._commands)
+            except OSError as error:
+                raise CommandError("the container has just ended") from error
+            else:
+                return
+
     async def terminate(self) -> None:
         """Ask the program to end (SIGTERM)."""
         await self._shim.signal(signal.SIGTERM)
@@ -212,15 +241,19 @@ class Sandbox:
             ContainerCreateError: the program's mounts or working directory are impossible.
             ContainerStartError: it could not be started.
         """
-        async with run_shim(await self._spec(program)) as shim:
-            report = await shim.report()
-            if not isinstance(report, reports.Started):
-                assert isinstance(report, reports.StartFailed)
-                if report.stage != "exec":
-                    raise ContainerStartError("ContainerCannotRun", report.message)
-                message = explained(report.message, program.command[0], program.environment)
-                raise ContainerStartError("StartError", message)
-            yield RunningContainer(shim)
+        commands, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+        commands.setblocking(False)
+        number = theirs.fileno()
+        with commands, theirs:
+            async with run_shim(replace(await self._spec(program), commands=number), keep=(number,)) as shim:
+                report = await shim.report()
+                if not isinstance(report, reports.Started):
+                    assert isinstance(report, reports.StartFailed)
+                    if report.stage != "exec":
+                        raise ContainerStartError("ContainerCannotRun", report.message)
+                    message = explained(report.message, program.command[0], program.environment)
+                    raise ContainerStartError("StartError", message)
+                yield RunningContainer(shim, commands)
 
     async def _spec(self, program: Program) -> ContainerSpec:
         environment, log_file = dict(program.environment), str(program.log_file)

@@ -70,3 +70,9 @@ def test_probe(probe: spec.ProbeSpec) -> None:
     assert line.count(b"\n") == 1
     assert line.startswith(b"{")
     assert spec.decode_probe(line) == probe
+
+
+def test_command() -> None:
+    """What arrives is what was sent."""
+    command = spec.CommandSpec(("sh", "-c", "a\nb"), (0, 1, 2), terminal=True)
+    assert spec.decode_command(spec.encode_command(command)) == command

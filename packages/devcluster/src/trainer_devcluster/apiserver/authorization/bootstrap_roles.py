@@ -46,9 +46,9 @@ _VIEW: Final = (
     _on("networking.k8s.io", _READ, "networkpolicies"),
 )
 _EDIT: Final = (
-    _on("", _READ, "secrets"),
+    _on("", _READ, "pods/exec secrets"),
     _on("", "impersonate", "serviceaccounts"),
-    _on("", _WRITE, "configmaps events persistentvolumeclaims pods secrets serviceaccounts services"),
+    _on("", _WRITE, "configmaps events persistentvolumeclaims pods pods/exec secrets serviceaccounts services"),
     _on("", "create", "serviceaccounts/token"),
     _on("apps", _WRITE, "deployments"),
     _on("autoscaling", _WRITE, "horizontalpodautoscalers"),

@@ -17,11 +17,12 @@ _SUBRESOURCE_VERBS = {
     "status": {"GET": "get", "PUT": "update", "PATCH": "patch"},
     "scale": {"GET": "get", "PUT": "update", "PATCH": "patch"},
     "log": {"GET": "get"},
+    "exec": {"GET": "get", "POST": "create"},
     "binding": {"POST": "create"},
     "token": {"POST": "create"},
     "finalize": {"PUT": "update"},
 }
-_UNSUPPORTED = frozenset({"attach", "ephemeralcontainers", "eviction", "exec", "portforward", "proxy", "resize"})
+_UNSUPPORTED = frozenset({"attach", "ephemeralcontainers", "eviction", "portforward", "proxy", "resize"})
 """Subresources of pods that people know from other clusters."""
 
 

@@ -14,7 +14,7 @@ from trainer_devcluster.apiserver.authentication.user import User
 from trainer_devcluster.apiserver.authorization.authorizer import Access, acting_user, attributes_of, forbidden
 from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.definitions.routing import Target, UnknownPathError, resolve
-from trainer_devcluster.apiserver.handlers import pod, read, reviews, write
+from trainer_devcluster.apiserver.handlers import pod, pod_exec, read, reviews, write
 from trainer_devcluster.apiserver.handlers.call import Call, failure
 from trainer_devcluster.apiserver.handlers.documents import Documents
 from trainer_devcluster.apiserver.writes.deletion import AdmittedDeleter
@@ -47,6 +47,8 @@ _SUBRESOURCE_HANDLERS: Final[dict[tuple[str, str], Handler]] = {
     ("scale", "update"): write.update_scale,
     ("scale", "patch"): write.patch_scale,
     ("log", "get"): pod.log,
+    ("exec", "get"): pod_exec.run,
+    ("exec", "create"): pod_exec.run,
     ("binding", "create"): pod.bind,
     ("token", "create"): reviews.token,
 }

@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 import selectors
 import signal
+import socket
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import NoReturn
 
-from . import init, linux, probes, processes, reports
+from . import commands, init, linux, probes, processes, reports
 from .log_file import ContainerLogWriter
-from .spec import ContainerSpec, decode_probe
+from .spec import LONGEST_COMMAND, ContainerSpec, decode_command, decode_probe
 
 _CHUNK = 64 * 1024
+_DESCRIPTORS = 4
+"""That come with a command: a socket for reports and three streams."""
 
 
 def run(spec: ContainerSpec, control: int, answers: int) -> None:
@@ -52,11 +58,12 @@ class _Watch:
     outcome: reports.Report | None = None
     selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
     pending: dict[int, bytes] = field(default_factory=dict)
-    probing: set[int] = field(default_factory=set)
-    """PIDs of processes that carry out probes and are to be reaped."""
+    helpers: set[int] = field(default_factory=set)
+    """PIDs of processes that carry out probes and commands and are to be reaped."""
 
     def run(self) -> reports.Report:
         """Start init and wait until it has ended and the log is complete."""
+        requests = self._open_requests()
         events, output = self._start_init()
         self.selector.register(self.control, selectors.EVENT_READ, self._on_control)
         self.selector.register(events, selectors.EVENT_READ, self._on_event)
@@ -64,6 +71,9 @@ class _Watch:
         open_ends = {events, output}
         while open_ends:
             for key, _ in self.selector.select():
+                if requests is not None and key.fileobj is requests:
+                    self._on_command(requests)
+                    continue
                 data = os.read(key.fd, _CHUNK)
                 key.data(data)
                 if not data:
@@ -98,18 +108,39 @@ class _Watch:
                 self._signal(int(line))
 
     def _probe(self, line: bytes) -> None:
-        self.probing -= {pid for pid in self.probing if os.waitpid(pid, os.WNOHANG)[0]}
-        if not self.init:
-            return
+        if self.init:
+            self._fork(partial(probes.answer, decode_probe(line), self.spec, self.init, self.answers))
+
+    def _open_requests(self) -> socket.socket | None:
+        if self.spec.commands < 0:
+            return None
+        # The container's program has no business with it.
+        os.set_inheritable(self.spec.commands, False)
+        requests = socket.socket(fileno=self.spec.commands)
+        self.selector.register(requests, selectors.EVENT_READ)
+        return requests
+
+    def _on_command(self, requests: socket.socket) -> None:
+        """Have a command carried out; when it cannot be any more, its channel closes without a report."""
+        received = socket.recv_fds(requests, LONGEST_COMMAND, _DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
+        text, descriptors = received[0], received[1]
+        if not text:
+            self.selector.unregister(requests)
+        elif self.init:
+            self._fork(partial(commands.serve, decode_command(text), self.spec, self.init, descriptors))
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+    def _fork(self, work: Callable[[], NoReturn]) -> None:
+        self.helpers -= {pid for pid in self.helpers if os.waitpid(pid, os.WNOHANG)[0]}
         pid = os.fork()
         if pid == 0:
-            probes.answer(decode_probe(line), self.spec, self.init, self.answers)
+            work()
         if self.spec.isolated:
-            # It has left the probe to a child that init adopts: the container's PID namespace, in which this process
-            # makes all its children, would not end before they were reaped.
+            # See `commands.step_aside`.
             os.waitpid(pid, 0)
         else:
-            self.probing.add(pid)
+            self.helpers.add(pid)
 
     def _on_event(self, data: bytes) -> None:
         if not data:
@@ -127,7 +158,7 @@ class _Watch:
         self.init = 0
         if not self.spec.isolated:
             processes.kill_descendants()
-            self.probing.clear()
+            self.helpers.clear()
         if self.outcome is None:
             self.outcome = reports.from_wait_status(status)
 

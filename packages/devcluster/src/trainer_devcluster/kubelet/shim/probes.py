@@ -6,11 +6,10 @@ import errno
 import os
 import signal
 import socket
-from dataclasses import replace
 from types import FrameType
 from typing import NoReturn
 
-from . import linux, processes, reports
+from . import commands, processes, reports
 from .spec import ContainerSpec, ProbeSpec
 
 _LONGEST_MESSAGE = 1024
@@ -32,11 +31,8 @@ def answer(probe: ProbeSpec, container: ContainerSpec, init: int, answers: int) 
         init: PID of the container's first process.
         answers: reports for the kubelet.
     """
-    if container.isolated and os.fork():
-        os._exit(0)
+    commands.step_aside(container)
     try:
-        if not container.isolated:
-            linux.die_with_parent()
         signal.signal(signal.SIGALRM, _give_up)
         signal.setitimer(signal.ITIMER_REAL, probe.timeout)
         try:
@@ -136,13 +132,8 @@ def _secured(connection: socket.socket) -> socket.socket:
 
 
 def _execute(probe: ProbeSpec, container: ContainerSpec, init: int) -> None:
-    if container.isolated:
-        linux.join((f"/proc/{init}/ns/mnt",))
     output = os.memfd_create("probe")
-    null = os.open(os.devnull, os.O_RDWR)
-    for source, target in ((null, 0), (output, 1), (output, 2)):
-        os.dup2(source, target)
-    program = processes.start(replace(container, command=probe.command))
+    program = commands.start(probe.command, container, init, {1: os.dup(output), 2: os.dup(output)})
     try:
         _, status = os.waitpid(program, 0)
     except TimeoutError:

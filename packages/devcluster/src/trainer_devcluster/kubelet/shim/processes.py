@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import os
 import signal
+import termios
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,8 +20,8 @@ class ProcessStartError(Exception):
     """The program cannot be started; the message is for the user."""
 
 
-def start(spec: ContainerSpec) -> int:
-    """Start the container's program in its own session; returns its PID.
+def start(spec: ContainerSpec, *, terminal: bool = False) -> int:
+    """Start the container's program in its own session, which a terminal as standard input controls; returns its PID.
 
     Raises:
         ProcessStartError: no such executable or working directory, or no permission.
@@ -26,7 +29,7 @@ def start(spec: ContainerSpec) -> int:
     problem_out, problem_in = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _become(spec, problem_in)
+        _become(spec, problem_in, terminal=terminal)
     os.close(problem_in)
     with os.fdopen(problem_out, "rb") as pipe:
         # Empty when exec has closed the other end.
@@ -44,6 +47,17 @@ def kill_descendants() -> None:
             os.waitpid(pid, 0)
 
 
+def kill_session(leader: int) -> None:
+    """Kill a process and all others of its session, and reap none of them."""
+    killed: set[int] = set()
+    while found := {pid for pid in _processes() if _stat_of(pid)[_SESSION : _SESSION + 1] == [str(leader)]} - killed:
+        for pid in found:
+            # It may have ended meanwhile.
+            with contextlib.suppress(ProcessLookupError):
+                _kill(pid)
+        killed |= found
+
+
 def _kill(pid: int) -> bool:
     try:
         os.kill(pid, signal.SIGKILL)
@@ -54,34 +68,44 @@ def _kill(pid: int) -> bool:
 
 
 def _children() -> list[int]:
-    own = os.getpid()
-    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and _parent_of(entry) == own]
+    own = str(os.getpid())
+    return [pid for pid in _processes() if _stat_of(pid)[_PARENT : _PARENT + 1] == [own]]
 
 
-def _parent_of(process: Path) -> int:
+def _processes() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+_PARENT, _SESSION = 1, 3
+"""Fields of `/proc/PID/stat` after the name (proc(5))."""
+
+
+def _stat_of(pid: int) -> list[str]:
     try:
-        stat = (process / "stat").read_text(encoding="ascii", errors="replace")
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
-        return 0
-    # The name in parentheses may hold anything, so fields are counted from the last parenthesis (proc(5)).
-    return int(stat.rpartition(")")[2].split()[1])
+        return []
+    # The name in parentheses may hold anything, so fields are counted from the last parenthesis.
+    return stat.rpartition(")")[2].split()
 
 
-def _become(spec: ContainerSpec, problem: int) -> NoReturn:
+def _become(spec: ContainerSpec, problem: int, *, terminal: bool) -> NoReturn:
     try:
-        _prepare(spec)
+        _prepare(spec, terminal=terminal)
         os.execvpe(spec.command[0], spec.command, spec.environment)  # noqa: S606 - no shell is wanted
     except BaseException as error:
         os.write(problem, _explain(spec, error).encode())
     os._exit(128)
 
 
-def _prepare(spec: ContainerSpec) -> None:
+def _prepare(spec: ContainerSpec, *, terminal: bool) -> None:
     if not spec.isolated:
         linux.die_with_parent()
     if spec.run_as is not None:
         linux.return_to(*spec.run_as)
     os.setsid()
+    if terminal:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     os.umask(0o022)
     # The interpreter ignores these two; a program expects the defaults.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)

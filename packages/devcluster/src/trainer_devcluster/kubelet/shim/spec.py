@@ -82,6 +82,23 @@ class ContainerSpec:
     run_as: tuple[int, int] | None = None
     """User and group to return to after having been root of a user namespace; None changes nothing."""
     log_limits: LogLimits = DEFAULT_LOG_LIMITS
+    commands: int = -1
+    """Descriptor of a Unix socket, inherited, on which commands come that are to run in the container as well."""
+
+
+LONGEST_COMMAND = 128 * 1024
+"""Bytes of an encoded command."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSpec:
+    """A command to run beside the container's program; with it come descriptors: a socket for reports, and streams."""
+
+    command: tuple[str, ...]
+    streams: tuple[int, ...]
+    """What the descriptors after the first are to be: 0 is standard input, 1 output, 2 error; others are empty."""
+    terminal: bool = False
+    """Whether they are one terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +143,17 @@ def decode(line: bytes) -> Spec:
     fields["operations"] = tuple(FilesystemStep(**operation) for operation in fields["operations"])
     fields["log_limits"] = LogLimits(**fields["log_limits"])
     return ContainerSpec(**fields)
+
+
+def encode_command(command: CommandSpec) -> bytes:
+    """The command as JSON."""
+    return json.dumps(asdict(command)).encode()
+
+
+def decode_command(text: bytes) -> CommandSpec:
+    """The command that `encode_command` wrote."""
+    fields: dict[str, Any] = json.loads(text)
+    return CommandSpec(tuple(fields["command"]), tuple(fields["streams"]), fields["terminal"])
 
 
 def encode_probe(probe: ProbeSpec) -> bytes:
