@@ -28,7 +28,9 @@ from trainer.kube.logger import get_logger
 from trainer.kube.names import is_path_segment
 from trainer.kube.objects import Object
 from trainer.kube.pager import list_all
+from trainer.kube.remote_command import CommandClient, CommandOptions, RemoteCommand
 from trainer.kube.resource import NAMESPACES, PODS, Resource
+from trainer.kube.rest.command_channels import PROTOCOLS, CommandChannels
 from trainer.kube.rest.credentials import FixedCredentials
 from trainer.kube.rest.request import Request
 from trainer.kube.rest.transport import Transport
@@ -76,7 +78,7 @@ class _Page(msgspec.Struct):
 _page_decoder = msgspec.json.Decoder(_Page)
 
 
-class HttpClient(Client):
+class HttpClient(Client, CommandClient):
     """Requests to an API server over an open connection; `connection.connect` gives one."""
 
     def __init__(self, transport: Transport) -> None:
@@ -222,6 +224,21 @@ class HttpClient(Client):
         request = Request("GET", _object_path(PODS, pod, namespace, "log"), params, headers=headers)
         async with self._transport.stream(request, idle_timeout=options.idle_timeout, pace=options.pace) as chunks:
             yield chunks
+
+    @asynccontextmanager
+    async def execute(self, pod: str, namespace: str, options: CommandOptions) -> AsyncIterator[RemoteCommand]:
+        """See `CommandClient.execute`."""
+        params = {
+            "command": options.command,
+            "container": options.container,
+            "stdin": options.stdin or None,
+            "stdout": True,
+            "stderr": None if options.tty else True,
+            "tty": options.tty or None,
+        }
+        request = Request("GET", _object_path(PODS, pod, namespace, "exec"), params)
+        async with self._transport.web_socket(request, PROTOCOLS) as socket:
+            yield CommandChannels(socket, f"{namespace}/{pod}", self._transport.clock)
 
 
 def _object_path(resource: Resource, name: str, namespace: str | None, subresource: str | None = None) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 import aiohttp
@@ -24,7 +26,7 @@ def open_pool(*, limit: int, proxy: str | None) -> aiohttp.ClientSession:
         connector=aiohttp.TCPConnector(limit=limit, keepalive_timeout=IDLE, socket_factory=_keepalive_socket),
         cookie_jar=aiohttp.DummyCookieJar(),
         proxy=proxy,
-        middlewares=(_send_once,),
+        middlewares=(_send_once, _keep_refusals),
     )
 
 
@@ -46,6 +48,26 @@ async def _send_once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandler
         raise
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
         raise BrokenConnectionError(str(error)) from error
+
+
+class UpgradeRefusedError(Exception):
+    """The answer to a request for a WebSocket is another one, of which aiohttp would drop the body."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        super().__init__(status)
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+
+async def _keep_refusals(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    response = await send(request)
+    if "Upgrade" in request.headers and response.status != HTTPStatus.SWITCHING_PROTOCOLS:
+        if response.ok:
+            response.close()
+            raise aiohttp.ClientError("the answer is no WebSocket: a proxy in between has to let it through")
+        raise UpgradeRefusedError(response.status, response.headers, await response.read())
+    return response
 
 
 def end_with_connection(response: aiohttp.ClientResponse) -> None:

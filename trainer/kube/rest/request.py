@@ -17,8 +17,8 @@ class Request:
     method: str
     path: str
     """Path, perhaps with a query, behind that of the server's URL."""
-    params: Mapping[str, str | int | bool | None]
-    """Query; None and "" are left out."""
+    params: Mapping[str, str | int | bool | tuple[str, ...] | None]
+    """Query; None and "" are left out, and a tuple is a parameter that is repeated."""
     body: bytes | None = None
     """JSON, unless the headers say otherwise."""
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -28,10 +28,14 @@ class Request:
     def target(self) -> str:
         """Path and query, encoded in half the time that yarl takes."""
         path = quote(self.path, safe=_UNRESERVED)
-        params = {name: _text(value) for name, value in self.params.items() if value not in {None, ""}}
+        params = {
+            name: value if isinstance(value, tuple) else _text(value)
+            for name, value in self.params.items()
+            if value not in {None, ""}
+        }
         if not params:
             return path
-        return f"{path}{'&' if '?' in path else '?'}{urlencode(params)}"
+        return f"{path}{'&' if '?' in path else '?'}{urlencode(params, doseq=True)}"
 
 
 def _text(value: str | int | bool | None) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
+from http import HTTPStatus
 from types import TracebackType
-from typing import Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -26,7 +27,7 @@ from trainer.kube.rest.credentials import Credentials, Identity
 from trainer.kube.rest.failures import answer_error, transport_error
 from trainer.kube.rest.fair_scheduler import FairScheduler
 from trainer.kube.rest.paced_stream import paced_chunks
-from trainer.kube.rest.pool import end_with_connection, open_pool
+from trainer.kube.rest.pool import UpgradeRefusedError, end_with_connection, open_pool
 from trainer.kube.rest.rate_limiter import RateLimiter
 from trainer.kube.rest.request import Request
 from trainer.kube.rest.retries import pause_before_retry
@@ -45,6 +46,9 @@ READ_TIMEOUT = 70.0
 
 REQUEST_CONNECTIONS = 100
 """Requests that are under way at once; further ones wait. Streams have no limit."""
+
+CLOSE_TIMEOUT = 1.0
+"""Seconds that a server has to agree to the end of a WebSocket."""
 
 LONG_WAIT = 1.0
 """Seconds that are worth a line in the log: of the client's own rate limit, or of a pause before a retry."""
@@ -108,7 +112,7 @@ class Transport:
         self._credentials = credentials
         self._headers = {"User-Agent": user_agent, "Accept": "application/json"}
         self._body_headers = {**self._headers, "Content-Type": "application/json"}
-        self._clock = clock or SystemClock()
+        self.clock = clock or SystemClock()
         self._rate_limiter = rate_limiter
         self._metrics = RequestMetrics(metrics or Metrics(), urlsplit(self._base).netloc)
         self._warn = warn
@@ -118,9 +122,9 @@ class Transport:
         self._tls_of_others: ReloadingTls | None = None
         self._impersonation: tuple[tuple[str, str], ...] = ()
         if endpoint.tls is not None:
-            self._tls = ReloadingTls(endpoint.tls, clock=self._clock, metrics=self._metrics)
+            self._tls = ReloadingTls(endpoint.tls, clock=self.clock, metrics=self._metrics)
             without_certificate = replace(endpoint.tls, certificate=None, key=None)
-            self._tls_of_others = ReloadingTls(without_certificate, clock=self._clock, metrics=self._metrics)
+            self._tls_of_others = ReloadingTls(without_certificate, clock=self.clock, metrics=self._metrics)
 
     async def __aenter__(self) -> Self:
         """Open the pools.
@@ -191,8 +195,65 @@ class Transport:
             # Closes the connection, unless the body was read to its end.
             response.release()
 
+    @asynccontextmanager
+    async def web_socket(
+        self, request: Request, protocols: Sequence[str]
+    ) -> AsyncIterator[aiohttp.ClientWebSocketResponse[Any]]:
+        """Open a WebSocket of one of these subprotocols, once: what it starts may not be repeated.
+
+        Messages are read at the pace of the one who reads. Leaving the context closes the connection.
+        """
+        began = self.clock.monotonic()
+        try:
+            socket = await self._upgraded(request, protocols)
+        finally:
+            self._metrics.took(request.method, self.clock.monotonic() - began)
+        try:
+            yield socket
+        finally:
+            with anyio.CancelScope(shield=True):
+                await socket.close()
+
+    async def _upgraded(self, request: Request, protocols: Sequence[str]) -> aiohttp.ClientWebSocketResponse[Any]:
+        identity = await self._credentials.current()
+        try:
+            return await self._upgrade(request, protocols, identity)
+        except UpgradeRefusedError as refusal:
+            if refusal.status != HTTPStatus.UNAUTHORIZED or (renewed := await self._renewed(identity)) is None:
+                raise self._refused(request, refusal.status, refusal.headers, refusal.body) from None
+        try:
+            return await self._upgrade(request, protocols, renewed)
+        except UpgradeRefusedError as refusal:
+            raise self._refused(request, refusal.status, refusal.headers, refusal.body) from None
+
+    async def _upgrade(
+        self, request: Request, protocols: Sequence[str], identity: Identity
+    ) -> aiohttp.ClientWebSocketResponse[Any]:
+        self._check(identity)
+        await self._take_turn(request)
+        context = await self._tls.context(identity.certificate) if self._tls is not None else None
+        try:
+            with self._transport_errors(request):
+                socket = await self._streams.ws_connect(
+                    yarl.URL(self._url + request.target, encoded=True),
+                    method=request.method,
+                    protocols=protocols,
+                    headers=self._headers_of(request, identity),
+                    timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_TIMEOUT),
+                    ssl=True if context is None else context,
+                    server_hostname=self.endpoint.server_hostname,
+                )
+        except UpgradeRefusedError as refusal:
+            self._metrics.answered(request.method, refusal.status)
+            raise
+        except TransportError:
+            self._metrics.answered(request.method, None)
+            raise
+        self._metrics.answered(request.method, HTTPStatus.SWITCHING_PROTOCOLS)
+        return socket
+
     async def _retrying(self, request: Request, attempt: Callable[[], Awaitable[_T]]) -> _T:
-        began = self._clock.monotonic()
+        began = self.clock.monotonic()
         failures = 0
         try:
             while True:
@@ -205,9 +266,9 @@ class Transport:
                     write = log.info if pause > LONG_WAIT else log.debug
                     write("retrying request", method=request.method, path=request.path, error=str(error), pause=pause)
                 failures += 1
-                await self._clock.sleep(pause)
+                await self.clock.sleep(pause)
         finally:
-            self._metrics.took(request.method, self._clock.monotonic() - began)
+            self._metrics.took(request.method, self.clock.monotonic() - began)
 
     async def _open(self, request: Request, stream: aiohttp.ClientTimeout | None = None) -> aiohttp.ClientResponse:
         """A 2xx answer, which the caller must release; a 401 leads to one more attempt with renewed credentials."""
@@ -227,10 +288,12 @@ class Transport:
                 body = await response.read()
         finally:
             response.release()
-        error = answer_error(response.status, headers, body, self._name(request))
-        if isinstance(error, UnauthorizedError):
-            raise self._unauthorized(error)
-        raise error
+        raise self._refused(request, response.status, headers, body)
+
+    def _refused(self, request: Request, status: int, headers: Mapping[str, str], body: bytes) -> ApiError:
+        """The error for an answer that is not 2xx."""
+        error = answer_error(status, headers, body, self._name(request))
+        return self._unauthorized(error) if isinstance(error, UnauthorizedError) else error
 
     def _check(self, identity: Identity) -> None:
         if identity.authorization and not identity.authorization.isprintable():
@@ -248,7 +311,7 @@ class Transport:
 
     def _unauthorized(self, error: UnauthorizedError) -> UnauthorizedError:
         expiry = self._tls.certificate_expiry if self._tls is not None else None
-        expired = expiry is not None and expiry <= self._clock.now()
+        expired = expiry is not None and expiry <= self.clock.now()
         text = f"the API server does not accept the credentials: {self._credentials.description}" + (
             f" (the client certificate expired at {expiry})" if expired else ""
         )
@@ -262,7 +325,7 @@ class Transport:
                 async for chunk in response.content.iter_any():
                     yield chunk
                 return
-            paced = paced_chunks(response, pace, clock=self._clock, scheduler=self._scheduler)
+            paced = paced_chunks(response, pace, clock=self.clock, scheduler=self._scheduler)
             async with aclosing(paced) as chunks:
                 async for chunk in chunks:
                     yield chunk
@@ -274,12 +337,6 @@ class Transport:
     ) -> aiohttp.ClientResponse:
         self._check(identity)
         await self._take_turn(request)
-        headers: dict[str, str] | CIMultiDict[str]
-        headers = {**(self._headers if request.body is None else self._body_headers), **request.headers}
-        if self._impersonation:
-            headers = CIMultiDict([*headers.items(), *self._impersonation])
-        if identity.authorization:
-            headers["Authorization"] = identity.authorization
         context = await self._tls.context(identity.certificate) if self._tls is not None else None
         url = yarl.URL(self._url + request.target, encoded=True)
         pool = self._requests if stream is None else self._streams
@@ -289,7 +346,7 @@ class Transport:
                     request.method,
                     url,
                     data=None if request.body is None else aiohttp.BytesPayload(request.body),
-                    headers=headers,
+                    headers=self._headers_of(request, identity),
                     timeout=stream or self._request_timeout,
                     allow_redirects=False,
                     ssl=True if context is None else context,
@@ -302,6 +359,15 @@ class Transport:
             end_with_connection(response)
         self._metrics.answered(request.method, response.status)
         return response
+
+    def _headers_of(self, request: Request, identity: Identity) -> dict[str, str] | CIMultiDict[str]:
+        headers: dict[str, str] | CIMultiDict[str]
+        headers = {**(self._headers if request.body is None else self._body_headers), **request.headers}
+        if self._impersonation:
+            headers = CIMultiDict([*headers.items(), *self._impersonation])
+        if identity.authorization:
+            headers["Authorization"] = identity.authorization
+        return headers
 
     async def _take_turn(self, request: Request) -> None:
         if self._rate_limiter is None:
