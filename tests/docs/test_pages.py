@@ -211,6 +211,8 @@ def _wrong_with_kubectl(arguments: list[str]) -> str | None:
 def _unknown_option(arguments: list[str], known: set[str]) -> str | None:
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
     for word in own:
+        if re.fullmatch("-[a-z]{2,}", word) and all(f"-{letter}" in known for letter in word[1:]):  # such as -it
+            continue
         if word.startswith("-") and len(word) > 1 and word.partition("=")[0] not in known:
             return f"no option {word}"
     return None

@@ -49,6 +49,10 @@ COMMANDS = {
         "Say why a TrainJob does not run: the first cause on top, with the remedy and the command that shows more."),
     "logs": Listed(Panel.LOOK, "trainer.cli.logs.logs",
         "Print the log of a TrainJob's first node, of the launcher of an MPI training, or of other nodes."),
+    "exec": Listed(Panel.LOOK, "trainer.cli.containers.exec",
+        "Run a command in a container of a TrainJob that runs: on its first node, or on another one."),
+    "cp": Listed(Panel.LOOK, "trainer.cli.containers.cp",
+        "Copy a file or folder out of a container of a TrainJob that runs, or into it."),
     "metrics": Listed(Panel.LOOK, "trainer.cli.metrics.metrics",
         "Draw the metrics that a TrainJob has reported since its start: least, greatest and last value over the "
         "steps."),

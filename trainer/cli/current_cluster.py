@@ -22,6 +22,7 @@ from trainer.kube.errors import KubeError
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.objects import uid_of
+from trainer.kube.remote_command import CommandClient
 from trainer.kube.resource import NAMESPACES
 from trainer.kube.rest.connection import ConnectionOptions, connect
 from trainer.v1alpha1.discovery import Served, find_served
@@ -92,8 +93,10 @@ class ConnectedCluster:
     """The namespace of the context."""
     served: Served
     """The version that the cluster serves."""
-    server: str = ""
-    """The address of its API server. Default: not known."""
+    server: str
+    """The address of its API server."""
+    commands: CommandClient
+    """Runs commands in its containers."""
     context: str = ""
     """The context of the kubeconfig that names it. Default: none, as in a pod."""
 
@@ -108,7 +111,7 @@ async def open_cluster(options: ConnectionOptions) -> AsyncIterator[ConnectedClu
     """Connect to a cluster, and find out which version it serves; its warnings go to standard error."""
     async with connect(warning_user(options)) as client:
         served = await find_served(client)
-        yield ConnectedCluster(served.client(client), client.namespace, served, client.server, client.context)
+        yield ConnectedCluster(served.client(client), client.namespace, served, client.server, client, client.context)
 
 
 async def identity_of(client: Client) -> str:

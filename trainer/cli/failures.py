@@ -40,7 +40,7 @@ def _describe(error: Exception) -> CommandError | None:
         case typer.TyperException():
             # The parser names the exception of a wrong choice.
             message = _meant(error).replace(": Value error, ", ": ", 1)
-            return BadInputError(message + _of_the_script(error, message))
+            return BadInputError(message + _behind_dashes(error, message))
         case ConfigurationError() | InvalidObjectError():
             return BadInputError(str(error))
         case TransportError():
@@ -63,10 +63,17 @@ def _meant(error: typer.TyperException) -> str:
     return error.message + did_you_mean(option.lstrip("-"), possible).replace("mean ", "mean --")
 
 
-def _of_the_script(error: typer.TyperException, message: str) -> str:
-    """Where an option belongs that `trainer run` does not have: most likely it is the script's."""
+_WITH_ARGUMENTS = {
+    "run": "of the script follow after --: trainer run SCRIPT --",
+    "exec": "of the command follow after --: trainer exec NAME -- COMMAND",
+}
+"""Commands whose last arguments are those of another program."""
+
+
+def _behind_dashes(error: typer.TyperException, message: str) -> str:
+    """Where an option belongs that a command does not have: most likely it is that of the program it is to run."""
     option, context = getattr(error, "option_name", None), getattr(error, "ctx", None)
-    if not isinstance(option, str) or context is None or context.info_name != "run":
+    if not isinstance(option, str) or context is None or context.info_name not in _WITH_ARGUMENTS:
         return ""
     joint = " Options" if message.endswith("?") else "; options"
-    return f"{joint} of the script follow after --: trainer run SCRIPT -- {option}"
+    return f"{joint} {_WITH_ARGUMENTS[context.info_name]} {option}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import IntEnum
@@ -33,7 +33,7 @@ class CommandOptions:
 class RemoteCommand(Protocol):
     """A command that runs; one task may read while another one writes."""
 
-    def output(self) -> AsyncIterator[tuple[OutputStream, bytes]]:
+    def output(self) -> AsyncGenerator[tuple[OutputStream, bytes], None]:
         """What the command writes, as it arrives, until it ends; who reads slowly slows the command.
 
         Raises:

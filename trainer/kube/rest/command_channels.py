@@ -7,7 +7,7 @@ it is the exit code. Version 5 of the protocol is version 4 with a message that 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any, Final
 
 import aiohttp
@@ -44,7 +44,7 @@ class CommandChannels(RemoteCommand):
         assert self._exit_code is not None
         return self._exit_code
 
-    async def output(self) -> AsyncIterator[tuple[OutputStream, bytes]]:
+    async def output(self) -> AsyncGenerator[tuple[OutputStream, bytes], None]:
         """See `RemoteCommand`."""
         async for message in self._socket:
             if message.type is not aiohttp.WSMsgType.BINARY or not message.data:

@@ -130,8 +130,9 @@ async def test_streams(
 async def test_terminal(open_runner: OpenRunner, mode: str) -> None:
     """A command has a terminal that controls it, whose size changes, and on which Ctrl-C and Ctrl-D do what they do."""
     script = (
-        "trap 'stty size; echo resized' WINCH; stty -echo; echo ready; read line; echo \"got $line\";"
-        "trap 'echo interrupted' INT; echo armed; sleep 60; cat; tty >/dev/null && exit 5"
+        "trap 'stty size; echo resized' WINCH; stty -echo; echo ready $TERM; read line; echo \"got $line\";"
+        "trap 'echo interrupted' INT; echo armed; until test \"$line\" = go; do read line; done; cat;"
+        "tty >/dev/null && exit 5"
     )
     user = User()
     async with open_runner(mode) as runner, runner.run(idle()) as [worker], anyio.create_task_group() as tasks:
@@ -141,7 +142,7 @@ async def test_terminal(open_runner: OpenRunner, mode: str) -> None:
             codes.append(await run(worker, user, "bash", "-c", script, terminal=True))
 
         tasks.start_soon(execute)
-        await user.see(b"ready\r\n")
+        await user.see(b"ready xterm\r\n")
         user.type(WindowSize(100, 30))
         user.type(b"typed\r")
         await user.see(b"got typed\r\n")
@@ -149,6 +150,7 @@ async def test_terminal(open_runner: OpenRunner, mode: str) -> None:
         await user.see(b"armed\r\n")
         user.type(b"\x03")
         await user.see(b"interrupted\r\n")
+        user.type(b"go\r")
         user.type(b"")
     assert codes == [5]
 

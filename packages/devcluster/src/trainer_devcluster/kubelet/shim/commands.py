@@ -57,7 +57,9 @@ def start(
     for descriptor in {*streams.values()}:
         os.close(descriptor)
     try:
-        return processes.start(replace(container, command=command), terminal=terminal)
+        # Container runtimes name a kind of terminal, too.
+        environment = ({"TERM": "xterm"} if terminal else {}) | container.environment
+        return processes.start(replace(container, command=command, environment=environment), terminal=terminal)
     finally:
         # Whoever is at the other end sees when the command has closed them.
         for number in range(_STREAMS):

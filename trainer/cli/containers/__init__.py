@@ -1,0 +1,1 @@
+"""Commands and files in the containers of a TrainJob."""
