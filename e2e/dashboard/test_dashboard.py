@@ -281,7 +281,7 @@ def test_cluster(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> Non
     expect(node).to_contain_text("Ready")
     expect(node.get_by_role("link", name="resnet", exact=True)).to_be_visible()
     waiting = page.get_by_role("region", name="Waiting TrainJobs")
-    expect(waiting).to_contain_text("is suspended by spec.suspend")
+    expect(waiting).to_contain_text("is suspended by")
     expect(waiting.get_by_role("link", name="resnet-later", exact=True)).to_be_visible()
     expect(waiting.get_by_role("link", name="resnet", exact=True)).to_have_count(0)
 
@@ -386,7 +386,7 @@ def test_accessibility(
         "/new/vision/resnet": "The cluster would take it",
         "/runtimes": "active",
         "/clusterruntimes/plain": "replicatedJobs",
-        "/cluster": "is suspended by spec.suspend",
+        "/cluster": "is suspended by",
     }.items():
         page.goto(session_dashboard.url(path))
         expect(page.get_by_text(shown).first).to_be_visible()

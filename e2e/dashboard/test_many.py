@@ -395,7 +395,6 @@ def test_gpus(page: Page) -> None:
         expect(waiting.get_by_role("row").nth(1)).to_contain_text("place 1")
         expect(page.get_by_text(names[2])).to_be_visible()
         expect(page.get_by_text("3 wait, for 48 GPUs together")).to_be_visible()
-        picture(page, "cluster")
         page.get_by_role("region", name="Waiting TrainJobs").get_by_role("link", name="job-0").click()
         answer = page.get_by_role("region", name="Explanation")
         expect(answer).to_contain_text(f"waits in Kueue's queue research; {message}")

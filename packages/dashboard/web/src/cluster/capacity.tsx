@@ -55,7 +55,7 @@ function KindCard({ of: kind }: { of: Kind }) {
       <p class="kind-where">
         {!isPlain && product && `${resource} `}
         {kind.nodes > 0 && `on ${kind.nodes} ${kind.nodes === 1 ? "node" : "nodes"}`}
-        {!isPlain && (largestFree ?? 0) > 0 && kind.nodes > 1 && `, up to ${shown(largestFree)} free on one`}
+        {!isPlain && (largestFree ?? 0) > 0 && kind.nodes > 1 && `, at most ${shown(largestFree)} on one`}
       </p>
     </li>
   );

@@ -16,7 +16,15 @@ import { type NodeGroup, SHOWS, type Show, beginClosed, counts, devices, free, i
 
 const WIDE = 58;
 const NARROW = 124;
-const TITLES = ["Node", "State", "GPUs", "CPU", "Memory", "Trainings"];
+const GPUS = "GPUs";
+const COLUMNS: [title: string, track: string][] = [
+  ["Node", "minmax(170px, 1.5fr)"],
+  ["State", "minmax(128px, 0.7fr)"],
+  [GPUS, "minmax(110px, 0.9fr)"],
+  ["CPU", "minmax(140px, 1fr)"],
+  ["Memory", "minmax(196px, 1.2fr)"],
+  ["Trainings", "minmax(180px, 1.8fr)"],
+];
 const SHOW_TITLES: Record<Show, string> = { all: "All", free: "With free GPUs", trouble: "With problems" };
 const BAD = new Set(["Not ready", "Unreachable"]);
 
@@ -59,27 +67,35 @@ export function NodeTable({ members, more }: { members: readonly Member[]; more:
         />
       </search>
       {more > 0 && <p class="quiet">{more} more nodes are not listed; those in trouble and with trainings come first.</p>}
-      {chosen.length === 0 ? <p class="nothing">No node matches.</p> : <Lines of={lines} isOpen={(group) => isClosed === toggled.has(group.key)} onToggle={toggle} />}
+      {chosen.length === 0 ? <p class="nothing">No node matches.</p> : <Lines of={lines} hasDevices={members.some((member) => devices(member) > 0)} isOpen={(group) => isClosed === toggled.has(group.key)} onToggle={toggle} />}
     </section>
   );
 }
 
 interface LinesProperties {
   of: ReturnType<typeof items>;
+  hasDevices: boolean;
   isOpen(group: NodeGroup): boolean;
   onToggle(key: string): void;
 }
 
-function Lines({ of, isOpen, onToggle }: LinesProperties) {
+function Lines({ of, hasDevices, isOpen, onToggle }: LinesProperties) {
   const body = useRef<HTMLDivElement>(null);
   const height = useRowHeight(WIDE, NARROW);
   const { first, last } = useWindow(body, height, of.length);
   const { rows } = useListing();
+  const columns = COLUMNS.filter(([title]) => hasDevices || title !== GPUS);
   return (
-    <div class="table nodes" role="table" aria-label="Nodes" aria-rowcount={of.length + 1}>
+    <div
+      class="table nodes"
+      role="table"
+      aria-label="Nodes"
+      aria-rowcount={of.length + 1}
+      style={{ "--tracks": columns.map(([, track]) => track).join(" ") }}
+    >
       <div role="rowgroup" class="head">
         <div role="row" class="row" aria-rowindex={1}>
-          {TITLES.map((title) => (
+          {columns.map(([title]) => (
             <div role="columnheader" key={title}>
               {title}
             </div>
@@ -95,11 +111,11 @@ function Lines({ of, isOpen, onToggle }: LinesProperties) {
           };
           return group ? (
             <div key={group.key} class="row grouping" {...place}>
-              <GroupCell of={group} isOpen={isOpen(group)} onToggle={() => onToggle(group.key)} />
+              <GroupCell of={group} span={columns.length} isOpen={isOpen(group)} onToggle={() => onToggle(group.key)} />
             </div>
           ) : (
             <div key={member.name} class="row" {...place}>
-              <NodeCells of={member} isKnown={(training) => rows.has(id(training))} />
+              <NodeCells of={member} hasDevices={hasDevices} isKnown={(training) => rows.has(id(training))} />
             </div>
           );
         })}
@@ -108,9 +124,9 @@ function Lines({ of, isOpen, onToggle }: LinesProperties) {
   );
 }
 
-function GroupCell({ of, isOpen, onToggle }: { of: NodeGroup; isOpen: boolean; onToggle(): void }) {
+function GroupCell({ of, span, isOpen, onToggle }: { of: NodeGroup; span: number; isOpen: boolean; onToggle(): void }) {
   return (
-    <div role="cell" aria-colspan={TITLES.length}>
+    <div role="cell" aria-colspan={span}>
       <button type="button" class={isOpen ? "fold open" : "fold"} aria-expanded={isOpen} onClick={onToggle}>
         <Icon of="down" />
         <strong>{of.title}</strong>
@@ -121,7 +137,13 @@ function GroupCell({ of, isOpen, onToggle }: { of: NodeGroup; isOpen: boolean; o
   );
 }
 
-function NodeCells({ of, isKnown }: { of: Member; isKnown(training: { namespace: string; name: string }): boolean }) {
+interface NodeCellsProperties {
+  of: Member;
+  hasDevices: boolean;
+  isKnown(training: Training): boolean;
+}
+
+function NodeCells({ of, hasDevices, isKnown }: NodeCellsProperties) {
   const now = useNow();
   const why = [of.why.replace(/\.$/, ""), age(of.since, now)].filter(Boolean).join(", ");
   return (
@@ -142,9 +164,11 @@ function NodeCells({ of, isKnown }: { of: Member; isKnown(training: { namespace:
           </span>
         ))}
       </div>
-      <div role="cell" class="amount gpus">
-        <Devices of={of} />
-      </div>
+      {hasDevices && (
+        <div role="cell" class="amount gpus">
+          <Devices of={of} />
+        </div>
+      )}
       <div role="cell" class="amount cpu">
         <Amount of={of.cpu} resource="cpu" node={of.name} unit="CPU" />
       </div>
@@ -204,14 +228,9 @@ function Amount({ of: { total, requested: taken, used }, resource, node, unit }:
 /** So many trainings fit; the others are in a menu. */
 const FIT = 2;
 
-interface TrainingsProperties {
-  of: Member;
-  isKnown(training: Training): boolean;
-}
-
 type Training = Member["trainings"][number];
 
-function Trainings({ of, isKnown }: TrainingsProperties) {
+function Trainings({ of, isKnown }: Omit<NodeCellsProperties, "hasDevices">) {
   if (of.otherPods === null) return <span class="quiet">not known</span>;
   const known = of.trainings.filter(isKnown);
   // JobSets that are no TrainJob's, or whose TrainJob the user does not see, are pods as others.

@@ -5,19 +5,19 @@ import { Notes, Problems } from "../parts";
 import { figure } from "./figures";
 import { Meter } from "./meter";
 
-export function QueueSection({ value, problem, namespace }: { value: Queues | null; problem: string; namespace: string }) {
-  if (!problem && (!value || !value.isServed)) return null;
-  const local = value?.queues.filter((queue) => !namespace || queue.namespace === namespace) ?? [];
-  const known = new Set(value?.clusterQueues?.map(({ name }) => name));
+export function QueueSection({ value, namespace }: { value: Queues; namespace: string }) {
+  const local = value.queues.filter((queue) => !namespace || queue.namespace === namespace);
+  const shown = (value.clusterQueues ?? []).filter(({ name }) => !namespace || local.some(({ clusterQueue }) => clusterQueue === name));
+  const known = new Set(shown.map(({ name }) => name));
   const alone = local.filter(({ clusterQueue }) => !known.has(clusterQueue));
   return (
     <section aria-label="Queues">
       <h2>Queues of Kueue</h2>
-      <Problems of={[problem, ...(value?.problems ?? [])]} />
-      <Notes of={[...(value?.notes ?? []), ...notesOf(value)]} />
-      {value && known.size + local.length === 0 && value.problems.length === 0 && <p class="nothing">There are no queues, and no Workloads.</p>}
+      <Problems of={value.problems} />
+      <Notes of={[...value.notes, ...notesOf(value)]} />
+      {shown.length + local.length === 0 && value.problems.length === 0 && <p class="nothing">There are no queues{namespace && ` of ${namespace}`}.</p>}
       <ul class="queues" aria-label="Queues">
-        {value?.clusterQueues?.map((queue) => (
+        {shown.map((queue) => (
           <QueueCard key={queue.name} of={queue} local={local.filter(({ clusterQueue }) => clusterQueue === queue.name)} />
         ))}
         {alone.map((queue) => (
@@ -30,8 +30,7 @@ export function QueueSection({ value, problem, namespace }: { value: Queues | nu
   );
 }
 
-function notesOf(value: Queues | null): string[] {
-  if (!value?.isServed) return [];
+function notesOf(value: Queues): string[] {
   return [
     value.clusterQueues === null && value.queues.length > 0 && "Quotas are not shown: you may not list ClusterQueues.",
     value.moreClusterQueues > 0 && `${value.moreClusterQueues} more ClusterQueues are not shown.`,

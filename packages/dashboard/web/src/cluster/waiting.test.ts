@@ -23,15 +23,16 @@ test.each([
 });
 
 test("what waits has its reason, its place in its queue, and comes by how long it waits", () => {
-  const jobs = [job("new", "Pending", { since: "2026-01-01T00:00:03Z" }), job("old", "Blocked"), job("queued", "Suspended"), job("runs", "Running")];
+  const jobs = [job("new", "Pending", { since: "2026-01-01T00:00:03Z" }), job("old", "Blocked"), job("queued", "Suspended"), job("runs", "Running"), job("paused", "Suspended")];
   const found = waiting(jobs, [workload("queued"), workload("", { uid: "other", owner: "Job b", created: "2026-01-02T00:00:00Z" })]);
   expect(found.map(({ name, state, why, queue, place, gpus }) => [name, state, why, queue, place, gpus])).toEqual([
     ["old", "Blocked", "old is Blocked", "", null, 8],
     ["queued", "Queued", "no quota", "research", 3, 16],
     ["new", "Pending", "new is Pending", "", null, 8],
     ["Job b", "Queued", "no quota", "research", 3, 16],
+    ["paused", "Suspended", "paused is Suspended", "", null, 8],
   ]);
-  expect(found.map(({ job: each }) => each?.name ?? null)).toEqual(["old", "queued", "new", null]);
+  expect(found.map(({ job: each }) => each?.name ?? null)).toEqual(["old", "queued", "new", null, "paused"]);
 });
 
 test("a Workload of a TrainJob that is not shown waits as others do, and one of another namespace is another", () => {
@@ -40,7 +41,9 @@ test("a Workload of a TrainJob that is not shown waits as others do, and one of 
 });
 
 test.each([
-  [[], "0 wait"],
+  [[], ""],
+  [[job("one", "Pending"), job("two", "Suspended")], "1 waits, for 8 GPUs together; 1 suspended"],
+  [[job("two", "Suspended")], "1 suspended"],
   [[job("one", "Pending")], "1 waits, for 8 GPUs together"],
   [[job("one", "Pending", { gpus: null }), job("two", "Pending", { gpus: 0 })], "2 wait"],
 ])("all of it in words", (jobs, words) => {

@@ -57,22 +57,33 @@ function ofWorkload(workload: Workload): Waiting {
   };
 }
 
-/** All that waits, the longest first. */
+/** Whether somebody has suspended it, so that it waits for nothing but them. */
+function isSuspended({ state }: Waiting): boolean {
+  return state === "Suspended";
+}
+
+/** All that waits, the longest first; what somebody has suspended comes last. */
 export function waiting(rows: readonly Listed[], workloads: readonly Workload[]): Waiting[] {
   const jobs = rows.filter(isWaiting);
   const known = new Set(jobs.map(id));
   const byTraining = new Map(workloads.filter(({ training }) => training).map((each) => [id({ ...each, name: each.training }), each]));
   const others = workloads.filter((each) => !each.training || !known.has(id({ ...each, name: each.training })));
   const all = [...jobs.map((job) => ofJob(job, byTraining.get(id(job)))), ...others.map(ofWorkload)];
-  return all.sort((a, b) => compare(a.since ?? "~", b.since ?? "~") || compare(a.key, b.key));
+  return all.sort((a, b) => Number(isSuspended(a)) - Number(isSuspended(b)) || compare(a.since ?? "~", b.since ?? "~") || compare(a.key, b.key));
 }
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** In how many words all of it is said: `12 wait, for 96 GPUs together`. */
+/** All of it in words: `12 wait, for 96 GPUs together; 3 suspended`. */
 export function summary(all: readonly Waiting[]): string {
-  const gpus = all.reduce((sum, each) => sum + (each.gpus ?? 0), 0);
-  return `${all.length} ${all.length === 1 ? "waits" : "wait"}${gpus > 0 ? `, for ${gpus} GPUs together` : ""}`;
+  const waits = all.filter((each) => !isSuspended(each));
+  const gpus = waits.reduce((sum, each) => sum + (each.gpus ?? 0), 0);
+  return [
+    waits.length > 0 && `${waits.length} ${waits.length === 1 ? "waits" : "wait"}${gpus > 0 ? `, for ${gpus} GPUs together` : ""}`,
+    waits.length < all.length && `${all.length - waits.length} suspended`,
+  ]
+    .filter(Boolean)
+    .join("; ");
 }

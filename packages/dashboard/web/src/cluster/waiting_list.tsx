@@ -6,7 +6,7 @@ import { age, moment } from "../format";
 import { useListing } from "../list/store";
 import { useRowHeight, useWindow } from "../list/virtual";
 import type { Listed, Workload } from "../model";
-import { Problems, Tone } from "../parts";
+import { Tone } from "../parts";
 import { href, jobPath, onLink } from "../route";
 import { useRuntimes } from "../runtimes/store";
 import { complete } from "../runtimes/usage";
@@ -32,9 +32,8 @@ export function WaitingList({ namespace, workloads }: { namespace: string; workl
       <h2>
         Waiting <span class="quiet" role="status">{isComplete ? all.length > 0 && summary(all) : problem ? "" : "Loading ..."}</span>
       </h2>
-      <Problems of={[problem]} />
       {isComplete && all.length === 0 && <p class="nothing">Nothing waits{namespace && ` in ${namespace}`}.</p>}
-      {isComplete && all.length > 0 && <Lines of={hasAll ? all : all.slice(0, FEW)} hasQueues={all.some(({ queue }) => queue)} />}
+      {isComplete && all.length > 0 && <Lines of={hasAll ? all : all.slice(0, FEW)} shows={shows(all)} />}
       {isComplete && all.length > FEW && (
         <button type="button" class="more" aria-expanded={hasAll} onClick={() => setHasAll(!hasAll)}>
           {hasAll ? `Show the first ${FEW}` : `Show all ${all.length}`}
@@ -44,18 +43,45 @@ export function WaitingList({ namespace, workloads }: { namespace: string; workl
   );
 }
 
-function Lines({ of, hasQueues }: { of: readonly Waiting[]; hasQueues: boolean }) {
+/** The columns that something fills. */
+interface Shows {
+  queue: boolean;
+  gpus: boolean;
+}
+
+function shows(all: readonly Waiting[]): Shows {
+  return { queue: all.some(({ queue }) => queue), gpus: all.some(({ gpus }) => gpus) };
+}
+
+function columns({ queue, gpus }: Shows): [title: string, track: string][] {
+  return [
+    ["TrainJob", "minmax(150px, 1.2fr)"],
+    ["State", "104px"],
+    ["Why", "minmax(220px, 3.2fr)"],
+    ...(queue ? [["Queue", "minmax(100px, 0.8fr)"] as [string, string]] : []),
+    ...(gpus ? [["GPUs", "64px"] as [string, string]] : []),
+    ["Since", "72px"],
+  ];
+}
+
+function Lines({ of, shows }: { of: readonly Waiting[]; shows: Shows }) {
   const body = useRef<HTMLDivElement>(null);
   const height = useRowHeight(WIDE, NARROW);
   const { first, last } = useWindow(body, height, of.length);
   const shown = of.slice(first, last);
   const reasonOf = useReasons(shown.flatMap(({ job, isExplained }) => (job && !isExplained ? [job] : [])));
-  const titles = ["TrainJob", "State", "Why", ...(hasQueues ? ["Queue"] : []), "GPUs", "Since"];
+  const titles = columns(shows);
   return (
-    <div class={`table waiting${hasQueues ? " queued" : ""}`} role="table" aria-label="Waiting" aria-rowcount={of.length + 1}>
+    <div
+      class="table waiting"
+      role="table"
+      aria-label="Waiting"
+      aria-rowcount={of.length + 1}
+      style={{ "--tracks": titles.map(([, track]) => track).join(" ") }}
+    >
       <div role="rowgroup" class="head">
         <div role="row" class="row" aria-rowindex={1}>
-          {titles.map((title) => (
+          {titles.map(([title]) => (
             <div role="columnheader" key={title}>
               {title}
             </div>
@@ -64,7 +90,7 @@ function Lines({ of, hasQueues }: { of: readonly Waiting[]; hasQueues: boolean }
       </div>
       <div role="rowgroup" class="body" ref={body} style={{ height: `${of.length * height}px` }}>
         {shown.map((each, at) => (
-          <Line key={each.key} of={each} reasonOf={reasonOf} hasQueues={hasQueues} index={first + at} height={height} />
+          <Line key={each.key} of={each} reasonOf={reasonOf} shows={shows} index={first + at} height={height} />
         ))}
       </div>
     </div>
@@ -74,12 +100,12 @@ function Lines({ of, hasQueues }: { of: readonly Waiting[]; hasQueues: boolean }
 interface LineProperties {
   of: Waiting;
   reasonOf(job: Listed): string;
-  hasQueues: boolean;
+  shows: Shows;
   index: number;
   height: number;
 }
 
-function Line({ of: { namespace, name, job, state, why, isExplained, queue, place, gpus, since }, reasonOf, hasQueues, index, height }: LineProperties) {
+function Line({ of: { namespace, name, job, state, why, isExplained, queue, place, gpus, since }, reasonOf, shows, index, height }: LineProperties) {
   const now = useNow();
   const reason = (job && !isExplained && reasonOf(job)) || why;
   return (
@@ -100,22 +126,24 @@ function Line({ of: { namespace, name, job, state, why, isExplained, queue, plac
       <div role="cell" class="why" title={reason}>
         {reason}
       </div>
-      {hasQueues && (
+      {shows.queue && (
         <div role="cell" class="queue">
           {queue}
           {place !== null && <span class="quiet">place {place}</span>}
         </div>
       )}
-      <div role="cell" class="gpus">
-        {gpus ? (
-          <>
-            {gpus}
-            <span class="unit"> GPUs</span>
-          </>
-        ) : (
-          ""
-        )}
-      </div>
+      {shows.gpus && (
+        <div role="cell" class="gpus">
+          {gpus ? (
+            <>
+              {gpus}
+              <span class="unit"> GPUs</span>
+            </>
+          ) : (
+            ""
+          )}
+        </div>
+      )}
       <div role="cell" class="since" title={moment(since)}>
         {age(since, now)}
       </div>

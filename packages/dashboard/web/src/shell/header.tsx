@@ -80,7 +80,7 @@ function Live() {
   if (state === "connecting") return <span class="live warn">Connecting</span>;
   return (
     <span class="live warn" title={`What is shown is ${seconds} old`}>
-      Reconnecting<span class="for">, {seconds}</span>
+      <span class="word">Reconnecting</span> {seconds}
     </span>
   );
 }
