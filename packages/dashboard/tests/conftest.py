@@ -22,13 +22,14 @@ from trainer.v1alpha1.client import SERVED
 from trainer.v1alpha1.discovery import V2ALPHA1, Served
 from trainer.workloads import JOBSETS
 from trainer_dashboard.authenticator import LoopbackAuthenticator
-from trainer_dashboard.bundle import Bundle
+from trainer_dashboard.bundle import Bundle, BundleFile
 from trainer_dashboard.past_trainings import PastTrainings
 from trainer_dashboard.server import Dashboard, DashboardOptions
 from trainer_kube_testing import FakeClient
 
 _LONGEST_EVENT = 8 * 1024 * 1024
-PAGE = Bundle({"index.html": b"<!doctype html>", "assets/dashboard.js": b"1", "assets/index.css": b"a{}"})
+FILES = {"index.html": b"<!doctype html>", "assets/dashboard.js": b"1", "assets/index.css": b"a{}"}
+PAGE = Bundle({path: BundleFile.of(content) for path, content in FILES.items()})
 REVIEWS = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
 )

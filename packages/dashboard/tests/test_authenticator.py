@@ -100,7 +100,7 @@ async def test_headers(client: UserClient, path: str) -> None:
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert "frame-ancestors 'none'" in policy
-        assert answer.headers["Cache-Control"] == "no-store"
+        assert answer.headers["Cache-Control"] == ("no-cache" if path.startswith("/assets/") else "no-store")
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
         assert not [name for name in answer.headers if name.lower().startswith("access-control-")]
 

@@ -10,7 +10,6 @@ export default defineConfig({
     target: "es2022",
     modulePreload: false,
     assetsInlineLimit: 0,
-    reportCompressedSize: false,
     license: { fileName: "licenses.txt" },
     rolldownOptions: {
       output: {

@@ -1,19 +1,23 @@
-"""The bundle: the files of the page, which `make dashboard-bundle` builds from `dashboard/`."""
+"""The bundle: the files of the page, which `make dashboard-bundle` builds from `packages/dashboard/web`."""
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path, PurePosixPath
-from typing import Self
+from typing import Final, Self
 
 from aiohttp import web
 
 from trainer.kube.errors import ConfigurationError
 from trainer_dashboard.answers import HEADERS
 
-_PAGE = "index.html"
-_TYPES = {
+_PAGE: Final = "index.html"
+_ASSETS: Final = "assets/"
+_TYPES: Final = {
     ".css": "text/css",
     ".html": "text/html",
     ".js": "text/javascript",
@@ -25,10 +29,26 @@ STATIC = Path(__file__).parent / "static"
 
 
 @dataclass(frozen=True, slots=True)
+class BundleFile:
+    """A file as it is sent."""
+
+    content: bytes
+    compressed: bytes
+    """By gzip, for browsers that take it."""
+    tag: str
+    """The ETag: it changes with the content."""
+
+    @classmethod
+    def of(cls, content: bytes) -> Self:
+        """Compress a file, which takes some milliseconds."""
+        return cls(content, gzip.compress(content, mtime=0), f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+
+
+@dataclass(frozen=True, slots=True)
 class Bundle:
     """The files by path, in memory: no path of a request reaches the file system."""
 
-    files: Mapping[str, bytes]
+    files: Mapping[str, BundleFile]
 
     @classmethod
     def read(cls, directory: Path = STATIC) -> Self:
@@ -38,7 +58,7 @@ class Bundle:
             ConfigurationError: there is no page.
         """
         files = {
-            file.relative_to(directory).as_posix(): file.read_bytes()
+            file.relative_to(directory).as_posix(): BundleFile.of(file.read_bytes())
             for file in directory.rglob("*")
             if file.suffix in _TYPES
         }
@@ -46,12 +66,30 @@ class Bundle:
             raise ConfigurationError(f"the page is missing from {directory}: install trainer-operator again")
         return cls(files)
 
-    def answer(self, path: str) -> web.Response | None:
+    def answer(self, request: web.BaseRequest) -> web.Response | None:
         """The file of a path; the page for all that may be one of its views; None for other names."""
-        name = path.removeprefix("/")
+        name = request.path.removeprefix("/")
         if name not in self.files:
-            if PurePosixPath(name).suffix in _TYPES and name.startswith("assets/"):
+            if PurePosixPath(name).suffix in _TYPES and name.startswith(_ASSETS):
                 return None
             name = _PAGE
-        content_type = _TYPES[PurePosixPath(name).suffix]
-        return web.Response(body=self.files[name], content_type=content_type, charset="utf-8", headers=HEADERS)
+        return _answer(request, name, self.files[name])
+
+
+def _answer(request: web.BaseRequest, name: str, file: BundleFile) -> web.Response:
+    """A file, compressed where the browser takes that; only that it has not changed where the browser has it.
+
+    Scripts and styles, which say nothing about the cluster, may be kept; a browser asks each time whether they are
+    those of now, since an upgrade keeps their names. The page itself is not kept.
+    """
+    headers = {**HEADERS, "Vary": "Accept-Encoding"}
+    if name.startswith(_ASSETS):
+        headers |= {"Cache-Control": "no-cache", "ETag": file.tag}
+        if file.tag in request.headers.get("If-None-Match", ""):
+            return web.Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
+    body = file.content
+    if "gzip" in request.headers.get("Accept-Encoding", ""):
+        body = file.compressed
+        headers["Content-Encoding"] = "gzip"
+    content_type = _TYPES[PurePosixPath(name).suffix]
+    return web.Response(body=body, content_type=content_type, charset="utf-8", headers=headers)

@@ -203,7 +203,7 @@ class Dashboard:
         if parts[0] != "api":
             if request.method not in {"GET", "HEAD"}:
                 return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "pages are only read", Allow="GET, HEAD")
-            return self._bundle.answer(request.path) or refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
+            return self._bundle.answer(request) or refusal(HTTPStatus.NOT_FOUND, _NOT_FOUND)
         if parts[1:] == ["session"] and request.method == "POST":
             return self._authenticator.exchange_code(request)
         viewer = await self._authenticator.viewer(request)
