@@ -25,6 +25,7 @@ API = [
     pytest.param("POST", "/api/trainjobs/default/demo/scale", id="scale"),
     pytest.param("POST", "/api/trainjobs", id="create"),
     pytest.param("POST", "/api/trials", id="try"),
+    pytest.param("GET", "/api/draft", id="draft"),
     pytest.param("GET", "/api/runtimes", id="runtimes"),
     pytest.param("GET", "/api/runtimes/default/plain/yaml", id="runtime"),
     pytest.param("GET", "/api/clusterruntimes/plain/yaml", id="cluster-runtime"),

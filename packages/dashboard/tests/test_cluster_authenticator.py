@@ -331,7 +331,7 @@ async def test_changes_are_made_with_the_rights_of_the_user(cluster: ClusterClie
         assert (await visitor.json("/api/queues"))[1]["workloads"] == []
         copy = (await visitor.json(f"{path}/copy"))[1]
         assert (await visitor.json("/api/trainjobs", "POST", json=copy))[0] == 403
-        assert (await visitor.json("/api/trials", "POST", json=copy))[1].keys() == {"problem"}
+        assert (await visitor.json("/api/trials", "POST", json=copy))[1]["problem"]
         assert (await visitor.json(path, "DELETE", json=body))[0] == 200
         assert [obj["metadata"]["name"] for obj in cluster.objects(TRAIN_JOBS)] == ["theirs"]
         assert used(cluster) == set()
@@ -517,3 +517,19 @@ async def test_a_token_behind_a_proxy(cluster: ClusterClient, clock: ManualClock
     cluster.grant(*READS)
     async with visiting(cluster, clock, proxy=PROXY) as visitor:
         assert (await visitor.json("/api/cluster"))[1]["user"] == JANE
+
+
+@pytest.mark.parametrize(
+    ("granted", "expected"),
+    [
+        pytest.param("team", (200, "namespace: team"), id="where-they-may"),
+        pytest.param("nowhere", (403, "you may not create TrainJobs in the namespace default"), id="nowhere"),
+    ],
+)
+async def test_draft(cluster: ClusterClient, clock: ManualClock, granted: str, expected: tuple[int, str]) -> None:
+    """A new TrainJob begins in a namespace where its user may create one, and who may create none is told so."""
+    cluster.grant("list trainjobs", namespace="team")
+    cluster.grant("create trainjobs", namespace=granted)
+    async with visiting(cluster, clock) as visitor:
+        status, content = await visitor.json("/api/draft")
+    assert (status, expected[1] in str(content)) == (expected[0], True)

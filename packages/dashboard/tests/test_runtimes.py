@@ -40,7 +40,9 @@ def runtime(resource: Resource, name: str, namespace: str = "", **labels: str) -
 
 async def test_runtimes(client: UserClient) -> None:
     """Those of the cluster come first, then those of all namespaces, with what their TrainJobs get."""
-    client.add(runtime(CLUSTER_TRAINING_RUNTIMES, "torch", framework=HOSTILE, support="deprecated"))
+    described = runtime(CLUSTER_TRAINING_RUNTIMES, "torch", framework=HOSTILE, support="deprecated")
+    described["metadata"]["annotations"] = {"kubernetes.io/description": HOSTILE * 100}
+    client.add(described)
     client.add(runtime(TRAINING_RUNTIMES, "own", "team"))
     async with visiting(client) as visitor:
         _, answer = await visitor.json("/api/runtimes")
@@ -52,6 +54,7 @@ async def test_runtimes(client: UserClient) -> None:
         HOSTILE,
         "deprecated",
     )
+    assert first["description"] == (HOSTILE * 100)[:300]
     assert (first["nodes"], first["devices"], first["image"]) == (2, 8, "torch:2")
     assert (second["name"], second["namespace"], second["kind"]) == ("own", "team", "TrainingRuntime")
 

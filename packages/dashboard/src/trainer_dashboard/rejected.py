@@ -10,3 +10,4 @@ class RejectedError(Exception):
 
     def __init__(self, *errors: FieldError) -> None:
         super().__init__("; ".join(map(str, errors)))
+        self.errors = errors

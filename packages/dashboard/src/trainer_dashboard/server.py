@@ -40,7 +40,7 @@ from trainer_dashboard.namespace_informers import NamespaceInformers
 from trainer_dashboard.parties import CONNECTIONS, REQUESTS_OF_ONE, STREAMS_OF_ONE, Parties, Party, Stream
 from trainer_dashboard.past_trainings import PastTrainings
 from trainer_dashboard.recording import Recording
-from trainer_dashboard.user_requests import NAME, UserRequests
+from trainer_dashboard.user_requests import NAME, Shown, UserRequests
 from trainer_dashboard.viewer import Viewer, may_list
 from trainer_dashboard.visible import NamespaceScope
 
@@ -266,7 +266,8 @@ class Dashboard:
             case _, ["history", *rest] if self._past is not None:
                 return await self._past.answer(request, rest, viewer, party, views.namespace)
         scope = NamespaceScope(views.namespace, partial(views.board.namespaces, viewer))
-        return await self._requests.answer(request, parts, viewer, party, scope)
+        shown = Shown(scope, views.jobs.lister, self._options.home)
+        return await self._requests.answer(request, parts, viewer, party, shown)
 
     def _comparison(self, request: web.BaseRequest, comparisons: Comparisons, viewer: Viewer) -> web.Response | _Push:
         keys = [_key(text) for text in request.query.getall("job", [])]

@@ -1,4 +1,4 @@
-"""TrainJobs that users submit on the page: made from others, tried as they are typed, and created."""
+"""TrainJobs that users submit on the page: tried as they are typed, and created."""
 
 from __future__ import annotations
 
@@ -7,19 +7,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from trainer.api.kueue import is_of_kueue
 from trainer.api.submitted_object import identity_errors, object_errors, text_errors
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.kube.client import ObjectRequest, Verb
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.field_errors import FieldError, required
-from trainer.kube.objects import Object, ObjectKey, annotations_of, labels_of, mapping_at, name_of, namespace_of
+from trainer.kube.objects import Object, ObjectKey, name_of, namespace_of
 from trainer.kubernetes_yaml import YamlError, parse
 from trainer.v1alpha1.discovery import Served
-from trainer.v1alpha1.status import EXTENSION
 from trainer.v1alpha1.trainjob import TrainJob as V1Alpha1TrainJob
 from trainer_dashboard.actions import FIELD_MANAGER
-from trainer_dashboard.manifests import yaml_of
 from trainer_dashboard.parties import Party
 from trainer_dashboard.rejected import RejectedError
 from trainer_dashboard.viewer import Viewer
@@ -34,8 +31,6 @@ _MOST_NAMESPACES = 4
 _SHORT: Final = 4096
 """Characters of a text that is read though it mentions no namespace, to say what else it lacks."""
 _NO_NAMESPACE: Final = required("metadata.namespace", "the namespace to create it in")
-_LONGEST_NAME = 63
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +40,6 @@ class Submissions:
     viewer: Viewer
     served: Served
     party: Party
-
-    async def copy_of(self, key: ObjectKey) -> str:
-        """A TrainJob as its author could have written it, under another name, as YAML.
-
-        Raises:
-            KubeError: the API server refuses to show it.
-            RejectedError: it is too large.
-        """
-        job = await self.viewer.client.get(self.served.resource(TRAIN_JOBS), key.name, key.namespace)
-        return await yaml_of(_copy(job), self.party)
 
     async def submit(self, text: str, *, dry_run: bool) -> Object:
         """Create the TrainJob of a text, or only try it: admission included, nothing stored.
@@ -122,40 +107,3 @@ class Submissions:
 
 def _place_errors(job: Object) -> list[FieldError]:
     return [] if namespace_of(job) else [_NO_NAMESPACE]
-
-
-def _copy(job: Object) -> Object:
-    """What its author has written of a TrainJob, without what the system is known to add."""
-    labels = labels_of(job)
-    annotations = {
-        name: value
-        for name, value in annotations_of(job).items()
-        if name != _LAST_APPLIED and not name.startswith(EXTENSION)
-    }
-    metadata = {"name": _next_name(name_of(job)), "namespace": namespace_of(job)}
-    spec = {name: _without_queueing(value) for name, value in mapping_at(job, "spec").items() if name != "suspend"}
-    return {
-        "apiVersion": job.get("apiVersion"),
-        "kind": job.get("kind"),
-        "metadata": metadata
-        | ({"labels": labels} if labels else {})
-        | ({"annotations": annotations} if annotations else {}),
-        "spec": {name: value for name, value in spec.items() if value != []},
-    }
-
-
-def _without_queueing(value: object) -> object:
-    """Overrides without those of Kueue, which adds its own to each TrainJob."""
-    return [each for each in value if not _is_queueing(each)] if isinstance(value, list) else value
-
-
-def _is_queueing(override: object) -> bool:
-    return isinstance(override, dict) and is_of_kueue(str(override.get("manager") or ""))
-
-
-def _next_name(name: str) -> str:
-    """`demo` becomes `demo-2`, and `demo-2` becomes `demo-3`."""
-    found = re.fullmatch(r"(.*)-(\d{1,4})", name, re.ASCII)
-    stem, number = (found[1], int(found[2])) if found else (name, 1)
-    ending = f"-{number + 1}"
-    return stem[: _LONGEST_NAME - len(ending)].rstrip("-.") + ending

@@ -16,6 +16,7 @@ from aiohttp import web
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.explain.target import NO_OPTIONS, CommandOptions
+from trainer.kube.cache.store import Lister
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock
 from trainer.kube.errors import ApiError, UnauthorizedError
@@ -27,6 +28,7 @@ from trainer_dashboard.actions import Actions
 from trainer_dashboard.answers import data, refusal
 from trainer_dashboard.built_objects import built_objects
 from trainer_dashboard.capacity import capacity
+from trainer_dashboard.drafts import Drafts
 from trainer_dashboard.explanations import Explanations
 from trainer_dashboard.manifests import manifest
 from trainer_dashboard.parties import Party
@@ -81,7 +83,7 @@ class UserRequests:
     _answers: WeakKeyDictionary[Client, dict[str, SharedAnswer]] = field(default_factory=WeakKeyDictionary, init=False)
 
     async def answer(
-        self, request: web.BaseRequest, parts: list[str], viewer: Viewer, party: Party, scope: NamespaceScope
+        self, request: web.BaseRequest, parts: list[str], viewer: Viewer, party: Party, shown: Shown
     ) -> web.Response | None:
         """The answer; None for a path or a method that is none of these.
 
@@ -90,7 +92,7 @@ class UserRequests:
             parts: of its path, without `api`.
             viewer: who asks.
             party: theirs.
-            scope: the namespaces that are shown.
+            shown: what the page shows.
 
         Raises:
             KubeError: the API server refuses it, or does not answer.
@@ -101,7 +103,8 @@ class UserRequests:
             if parts[0] == "trainjobs" and parts[3:] == ["explanation"]:
                 return await self._explain(request, parts, viewer, party)
             async with party.reading():
-                return await self._answer(_Request(request.method, parts, body, viewer, party), scope)
+                asked = _Request(request.method, parts, body, viewer, party, shown, request.query.get("namespace", ""))
+                return await self._answer(asked)
         except _WrongBodyError as error:
             return refusal(HTTPStatus.BAD_REQUEST, str(error))
         except RejectedError as error:
@@ -115,7 +118,8 @@ class UserRequests:
             return None
         return data(await Explanations(viewer.client, self.clock, party, self.target).of(key))
 
-    async def _answer(self, asked: _Request, scope: NamespaceScope) -> web.Response | None:
+    async def _answer(self, asked: _Request) -> web.Response | None:
+        scope = asked.shown.scope
         match asked.method, asked.parts:
             case _, ["trainjobs", where, name, *rest] if NAME.fullmatch(where) and NAME.fullmatch(name):
                 return await self._about_job(asked, rest, ObjectKey(where, name))
@@ -125,6 +129,8 @@ class UserRequests:
                 return await self._create(asked)
             case "POST", ["trials"]:
                 return await self._try(asked)
+            case "GET", ["draft"]:
+                return data({"yaml": await self._drafts(asked).empty(scope, asked.namespace or asked.shown.home)})
             case "GET", ["clusterruntimes", name, "yaml"] if NAME.fullmatch(name):
                 return await self._yaml(asked, CLUSTER_TRAINING_RUNTIMES, ObjectKey("", name))
             case "GET", ["runtimes", where, name, "yaml"] if NAME.fullmatch(where) and NAME.fullmatch(name):
@@ -152,7 +158,7 @@ class UserRequests:
             case "GET", ["built"]:
                 return data(await built_objects(asked.client, self.served, asked.party, key))
             case "GET", ["copy"]:
-                return data({"yaml": await self._submissions(asked).copy_of(key)})
+                return data({"yaml": await self._drafts(asked).copy_of(key)})
             case "POST", ["suspend" | "resume" as verb]:
                 await actions.set_suspend(key, asked.content(_Change).uid, suspend=verb == "suspend")
             case "POST", ["scale"]:
@@ -167,6 +173,9 @@ class UserRequests:
     async def _yaml(self, asked: _Request, resource: Resource, key: ObjectKey) -> web.Response:
         return data({"yaml": await manifest(asked.client, asked.party, self.served.resource(resource), key)})
 
+    def _drafts(self, asked: _Request) -> Drafts:
+        return Drafts(asked.viewer, self.served, asked.party, asked.shown.jobs)
+
     def _submissions(self, asked: _Request) -> Submissions:
         return Submissions(asked.viewer, self.served, asked.party)
 
@@ -180,10 +189,29 @@ class UserRequests:
             return data(await self._submissions(asked).submit(asked.content(_Submission).yaml, dry_run=True))
         except UnauthorizedError:
             raise
-        except (RejectedError, ApiError) as error:
-            if isinstance(error, ApiError) and error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        except RejectedError as error:
+            return data({"problem": str(error), "errors": [_placed(each.field, each.message) for each in error.errors]})
+        except ApiError as error:
+            if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 raise
-            return data({"problem": str(error)})
+            errors = [_placed(str(each.get("field") or ""), str(each.get("message") or "")) for each in error.causes]
+            return data({"problem": str(error), "errors": errors})
+
+
+def _placed(path: str, message: str) -> Object:
+    """An error for the page, at the path of a field, or at a place such as `line 3, column 7`."""
+    return {"field": path, "message": message}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the page shows to a user."""
+
+    scope: NamespaceScope
+    jobs: Lister
+    """The TrainJobs, also those that the user may not see."""
+    home: str
+    """The namespace in which a TrainJob is created that names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +224,9 @@ class _Request:
     body: bytes
     viewer: Viewer
     party: Party
+    shown: Shown
+    namespace: str
+    """That its query names, or ""."""
 
     @property
     def client(self) -> Client:
