@@ -12,6 +12,8 @@ async def test_copy(client: UserClient) -> None:
     """A copy has what its author wrote, and nothing that the system has added."""
     spec = {
         "suspend": True,
+        "managedBy": "kubeflow.org/trainjob-controller",
+        "runtimeRef": {"apiGroup": "trainer.kubeflow.org", "kind": "ClusterTrainingRuntime", "name": "plain"},
         "trainer": {"numNodes": 3},
         "podSpecOverrides": [
             {"targetJobs": [{"name": "node"}], "nodeSelector": {"a": "b"}},

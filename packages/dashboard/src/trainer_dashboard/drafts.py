@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from trainer.api.kueue import is_of_kueue
-from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOB_CONTROLLER, TRAIN_JOBS
 from trainer.kube.cache.store import Lister
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import Object, ObjectKey, annotations_of, labels_of, mapping_at, name_of, namespace_of
@@ -20,6 +21,10 @@ from trainer_dashboard.visible import NamespaceScope
 
 _LONGEST_NAME = 63
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_MANAGERS: Final = {TRAIN_JOB_CONTROLLER, f"{TRAIN_JOBS.group}/trainjob-controller"}
+"""The default of `managedBy` in both versions."""
+_RUNTIME: Final = {"apiGroup": TRAIN_JOBS.group, "kind": CLUSTER_TRAINING_RUNTIMES.kind}
+"""The defaults of `runtimeRef`."""
 _FIRST_NAME: Final = "training-1"
 _ASKED: Final = 4
 """Namespaces in which the right to create is looked for."""
@@ -103,7 +108,8 @@ def _copy(job: Object, name: str) -> Object:
         if name != _LAST_APPLIED and not name.startswith(EXTENSION)
     }
     metadata = {"name": name, "namespace": namespace_of(job)}
-    spec = {name: _without_queueing(value) for name, value in mapping_at(job, "spec").items() if name != "suspend"}
+    written = _without_defaults(mapping_at(job, "spec"))
+    spec = {name: _without_queueing(value) for name, value in written.items() if name != "suspend"}
     return {
         "apiVersion": job.get("apiVersion"),
         "kind": job.get("kind"),
@@ -112,6 +118,13 @@ def _copy(job: Object, name: str) -> Object:
         | ({"annotations": annotations} if annotations else {}),
         "spec": {name: value for name, value in spec.items() if value != []},
     }
+
+
+def _without_defaults(spec: Object) -> Object:
+    """What the API server has filled in is left to it again."""
+    runtime = {name: value for name, value in mapping_at(spec, "runtimeRef").items() if _RUNTIME.get(name) != value}
+    others = {name: value for name, value in spec.items() if name != "managedBy" or value not in _MANAGERS}
+    return others | {"runtimeRef": runtime}
 
 
 def _without_queueing(value: object) -> object:
