@@ -295,34 +295,6 @@ def test_objects(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> Non
     picture(page, "objects")
 
 
-def test_clone(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
-    """A training is cloned: the copy is tried as it is typed, and created."""
-    page.goto(session_dashboard.url("/jobs/vision/resnet-later"))
-    page.get_by_role("link", name="Clone and edit").click()
-    editor = page.get_by_role("textbox", name="YAML")
-    verdict = page.get_by_role("status")
-    expect(verdict).to_have_text("The cluster would take it as resnet-later-2 in vision.")
-    text = editor.input_value()
-    editor.fill(text.replace("runtimeRef:", "runtimeReff:"))
-    expect(verdict).to_contain_text("spec.runtimeReff")
-    expect(page.get_by_role("button", name="Create")).to_be_disabled()
-    picture(page, "clone")
-    editor.fill(text.replace("numNodes: 1", f"numNodes: {HOSTILE!r}"))
-    expect(verdict).to_contain_text(HOSTILE)
-    assert page.locator("img, main script").count() == 0
-    editor.fill(text.replace("spec:", "spec:\n  suspend: true"))
-    expect(verdict).to_have_text("The cluster would take it as resnet-later-2 in vision.")
-    assert jobs.get("trainjob", "resnet-later-2") is None
-    page.get_by_role("button", name="Create").click()
-    expect(page.get_by_role("heading", name="resnet-later-2 vision")).to_be_visible()
-    page.get_by_role("button", name="Scale ...").click()
-    page.get_by_role("spinbutton").fill("3")
-    page.get_by_role("dialog").get_by_role("button", name="Scale").click()
-    expect(page.locator(".facts div").filter(has_text="Nodes")).to_contain_text("3")
-    assert (jobs.get("trainjob", "resnet-later-2") or {})["spec"]["trainer"]["numNodes"] == 3
-    jobs.kubectl("delete", "trainjob", "resnet-later-2")
-
-
 def test_hostile_texts(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
     """Names of metrics and lines of logs are texts, whatever is in them."""
     page.goto(session_dashboard.url("/jobs/vision/hostile"))
@@ -383,7 +355,6 @@ def test_accessibility(
         "/jobs/vision/resnet/objects": "kind: JobSet",
         "/jobs/vision/resnet-later": "Why it waits",
         "/compare?job=vision/resnet&job=vision/resnet-wide": "max 2.",
-        "/new/vision/resnet": "The cluster would take it",
         "/runtimes": "active",
         "/clusterruntimes/plain": "replicatedJobs",
         "/cluster": "is suspended by",

@@ -11,7 +11,7 @@ import { JobPage } from "./job/page";
 import { List } from "./list/list";
 import { LogIn, useSession } from "./login";
 import { Problem } from "./parts";
-import { type Route, jobPath, parse, pastId, pastPath, runtimePath, useLocation } from "./route";
+import { type Route, jobPath, parse, pastId, pastPath, runtimePath, useLocation, watchMoves } from "./route";
 import { RuntimeList } from "./runtimes/list";
 import { RuntimePage } from "./runtimes/page";
 import { Header } from "./shell/header";
@@ -72,7 +72,7 @@ function View({ of, query }: { of: Route; query: URLSearchParams }) {
     case "compare":
       return <ComparePage query={query} />;
     case "new":
-      return <NewPage key={`${of.namespace}/${of.name}`} {...of} />;
+      return <NewPage key={`${of.namespace}/${of.name}`} {...of} query={query} />;
     case "history":
       return <HistoryPage query={query} />;
     case "past":
@@ -107,4 +107,5 @@ function useHeadingFocus(page: string): void {
 window.addEventListener("hashchange", () => location.reload());
 
 startTheme();
+watchMoves();
 render(<App />, document.getElementById("app")!);

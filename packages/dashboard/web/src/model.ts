@@ -53,6 +53,8 @@ export interface Runtime {
   image: string;
   /** GPUs and the like of each node. */
   devices: number;
+  /** What its author says that it is for. */
+  description: string;
   created: string | null;
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { CLUSTER_WIDE } from "./model";
-import { comparePath, jobPath, parse, pastPath, runtimePath } from "./route";
+import { comparePath, jobPath, newPath, parse, pastPath, runtimePath } from "./route";
 
 test.each([
   ["/", { view: "list" }],
@@ -12,7 +12,7 @@ test.each([
   ["/jobs/a/b/other", { view: "job", namespace: "a", name: "b", tab: "overview" }],
   ["/cluster", { view: "cluster" }],
   ["/new/a/b", { view: "new", namespace: "a", name: "b" }],
-  ["/new", { view: "list" }],
+  ["/new", { view: "new", namespace: "", name: "" }],
   ["/compare", { view: "compare" }],
   ["/history", { view: "history" }],
   ["/history/a/b", { view: "history" }],
@@ -47,4 +47,10 @@ test("the path of a comparison names its TrainJobs", () => {
   expect(comparePath([{ namespace: "a", name: "b" }, { namespace: "c", name: "d&e" }])).toBe("/compare?job=a%2Fb&job=c%2Fd%26e");
   expect(comparePath([])).toBe("/compare");
   expect(comparePath([{ namespace: "a", name: "b" }], [{ namespace: "c", name: "d", uid: "u" }])).toBe("/compare?job=a%2Fb&past=c%2Fd%2Fu");
+});
+
+test("the path of a new TrainJob names its runtime", () => {
+  expect(newPath()).toBe("/new");
+  expect(newPath({ kind: CLUSTER_WIDE, namespace: "", name: "torch" })).toBe("/new?runtime=torch&kind=ClusterTrainingRuntime");
+  expect(newPath({ kind: "TrainingRuntime", namespace: "a", name: "b" })).toBe("/new?runtime=b&kind=TrainingRuntime&namespace=a");
 });

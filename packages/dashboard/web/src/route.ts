@@ -18,6 +18,7 @@ export type Route =
   | { view: "history" }
   | { view: "past"; namespace: string; name: string; uid: string; tab: PastTab }
   | { view: "compare" }
+  /** A copy of the TrainJob with this name; an empty one without. */
   | { view: "new"; namespace: string; name: string }
   | { view: "runtime"; kind: string; namespace: string; name: string }
   | { view: "job"; namespace: string; name: string; tab: Tab };
@@ -29,7 +30,7 @@ export function parse(path: string): Route {
   if (first === "history") return { view: "history" };
   if (first === "clusterruntimes" && namespace) return { view: "runtime", kind: CLUSTER_WIDE, namespace: "", name: namespace };
   if (first === "runtimes" && namespace && name) return { view: "runtime", kind: "TrainingRuntime", namespace, name };
-  if (first === "new" && namespace && name) return { view: "new", namespace, name };
+  if (first === "new") return namespace && name ? { view: "new", namespace, name } : { view: "new", namespace: "", name: "" };
   if (first === "compare") return { view: "compare" };
   if (first === "cluster") return { view: "cluster" };
   if (first === "runtimes") return { view: "runtimes" };
@@ -77,6 +78,13 @@ export function clonePath({ namespace, name }: { namespace: string; name: string
   return `/new/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 }
 
+/** The path of a new TrainJob that builds on a runtime, or on one that is still to be chosen. */
+export function newPath(runtime?: { kind: string; namespace: string; name: string }): string {
+  if (!runtime) return "/new";
+  const { kind, namespace, name } = runtime;
+  return `/new?${new URLSearchParams({ runtime: name, kind, ...(namespace && { namespace }) })}`;
+}
+
 /** The path of a comparison of TrainJobs, and of trainings of the history. */
 export function comparePath(jobs: readonly { namespace: string; name: string }[], past: readonly PastId[] = []): string {
   const query = new URLSearchParams(jobs.map(({ namespace, name }) => ["job", `${namespace}/${name}`]));
@@ -91,7 +99,38 @@ export function href(path: string): string {
 
 const MOVED = "moved";
 
+let guard: ((proceed: () => void) => void) | null = null;
+let guarded = "";
+
+/** Have a function asked before another page is shown, until the returned one is called; it may proceed later. */
+export function guardLeaving(ask: (proceed: () => void) => void): () => void {
+  guard = ask;
+  guarded = location.href;
+  return () => {
+    if (guard === ask) guard = null;
+  };
+}
+
+/** Ask the guard; it is gone once it lets somebody proceed. */
+function asked(proceed: () => void): boolean {
+  if (!guard) return false;
+  guard(() => {
+    guard = null;
+    proceed();
+  });
+  return true;
+}
+
+function onBack(event: Event): void {
+  const wanted = location.href;
+  if (wanted === guarded || !asked(() => history.back())) return;
+  // The browser has gone back already: its page is kept below, and this one is shown again.
+  event.stopImmediatePropagation();
+  history.pushState(null, "", guarded);
+}
+
 export function go(path: string, how: "push" | "replace" = "push"): void {
+  if (how === "push" && asked(() => go(path))) return;
   const address = path + location.hash;
   if (how === "push") history.pushState(null, "", address);
   else history.replaceState(null, "", address);
@@ -104,7 +143,12 @@ export function onLink(event: MouseEvent): void {
   const link = event.currentTarget as HTMLAnchorElement;
   event.preventDefault();
   go(link.pathname + link.search);
-  window.scrollTo(0, 0);
+  if (location.pathname === link.pathname) window.scrollTo(0, 0);
+}
+
+/** Listen before all others that the browser tells of its moves. */
+export function watchMoves(): void {
+  window.addEventListener("popstate", onBack);
 }
 
 export function useLocation(): { path: string; query: URLSearchParams } {

@@ -4,7 +4,7 @@ import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { HasHistory } from "../history/store";
 import type { Listed } from "../model";
 import { Problem, useTitle } from "../parts";
-import { go, href, onLink } from "../route";
+import { go, href, newPath, onLink } from "../route";
 import { useRuntimes } from "../runtimes/store";
 import { complete } from "../runtimes/usage";
 import { Command } from "../shell/copy";
@@ -36,7 +36,12 @@ export function List({ query }: { query: URLSearchParams }) {
         <Nothing />
       ) : (
         <>
-          <Phases rows={inAnyState} isCounted={isLoaded && more === 0} filters={filters} set={set} />
+          <div class="above-list">
+            <Phases rows={inAnyState} isCounted={isLoaded && more === 0} filters={filters} set={set} />
+            <a class="button primary" href={href(newPath())} onClick={onLink}>
+              New TrainJob
+            </a>
+          </div>
           <FilterBar rows={all} filters={filters} set={set} />
           <p class="count" role="status">
             {isLoaded && more === 0 ? `${chosen.length} of ${rows.size} TrainJobs` : problem ? "" : "Loading ..."}
@@ -137,6 +142,12 @@ function Nothing() {
       <h2>Start the first training</h2>
       <p>There are no TrainJobs yet. A script becomes one with this command, and is here as soon as it is submitted:</p>
       <Command>trainer run train.py</Command>
+      <p>
+        Or write one here:{" "}
+        <a href={href(newPath())} onClick={onLink}>
+          New TrainJob
+        </a>
+      </p>
       {hasHistory && (
         <p class="quiet">
           Trainings that are gone are in the <a href={href("/history")} onClick={onLink}>history</a>.

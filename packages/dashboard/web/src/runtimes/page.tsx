@@ -8,6 +8,7 @@ import { useListing } from "../list/store";
 import { Table } from "../list/table";
 import { CLUSTER_WIDE } from "../model";
 import { Back, Facts, Problem, Problems, Yaml, useTitle } from "../parts";
+import { href, newPath, onLink } from "../route";
 import { useRuntimes } from "./store";
 import { complete, runtimeId, usedRuntime } from "./usage";
 
@@ -26,7 +27,15 @@ export function RuntimePage({ kind, namespace, name }: { kind: string; namespace
           {name} <span class="namespace">{namespace || "cluster"}</span>
         </h1>
         {runtime?.support && <span class="tag warn">{runtime.support}</span>}
+        {runtime && (
+          <div class="actions">
+            <a class="button" href={href(newPath(runtime))} onClick={onLink}>
+              New TrainJob
+            </a>
+          </div>
+        )}
       </header>
+      {runtime?.description && <p>{runtime.description}</p>}
       <Problems of={[problem, ...problems]} />
       {isLoaded && !runtime && problems.length === 0 && <Problem>There is no such runtime.</Problem>}
       {runtime && (

@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useListing } from "../list/store";
-import { type Route, comparePath, clonePath, go, jobPath } from "../route";
+import { type Route, comparePath, clonePath, go, jobPath, newPath } from "../route";
 import { THEMES, setTheme } from "../theme";
 import { copy } from "./copy";
 import { Dialog } from "./dialog";
@@ -107,7 +107,7 @@ function open(path: string): void {
 
 function pages(hasHistory: boolean): Entry[] {
   const views = VIEWS.filter(([address]) => address !== "/history" || hasHistory);
-  const named = [...views.map(([address, title]) => [address, title] as const), [comparePath([]), "Compare TrainJobs"] as const];
+  const named = [...views.map(([address, title]) => [address, title] as const), [newPath(), "New TrainJob"] as const, [comparePath([]), "Compare TrainJobs"] as const];
   return named.map(([address, title]) => ({ key: address, group: "Pages", title, detail: "", run: () => open(address) }));
 }
 

@@ -1,0 +1,43 @@
+// The question before a page with a draft is left.
+
+import { useEffect, useRef } from "preact/hooks";
+
+interface LeaveProperties {
+  /** Goes on to the other page; null while nobody wants to. */
+  proceed: (() => void) | null;
+  onStay(): void;
+  /** Gives up the draft. */
+  onDiscard(): void;
+}
+
+export function Leave({ proceed, onStay, onDiscard }: LeaveProperties) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (proceed) dialog.current?.showModal();
+    else dialog.current?.close();
+  }, [proceed]);
+  return (
+    <dialog ref={dialog} aria-labelledby="leave-title" onClose={onStay}>
+      <h2 id="leave-title">Leave without creating it?</h2>
+      <p>This tab keeps what you have typed: it is there when you come back to this page.</p>
+      <div class="actions">
+        <button type="button" class="primary" onClick={onStay}>
+          Stay
+        </button>
+        <button type="button" onClick={() => proceed?.()}>
+          Leave
+        </button>
+        <button
+          type="button"
+          class="danger"
+          onClick={() => {
+            onDiscard();
+            proceed?.();
+          }}
+        >
+          Discard it
+        </button>
+      </div>
+    </dialog>
+  );
+}
