@@ -29,6 +29,8 @@ def runtime(model: Model) -> str:
     """The file of a runtime: the blueprint, with other names, sizes, files and devices."""
     obj: Any = yaml.safe_load(BLUEPRINT.read_text(encoding="utf-8"))
     obj["metadata"]["name"] = model.runtime
+    description = f"Fine-tunes {model.title} with torchtune, with {model.method} on {_devices(model)}."
+    obj["metadata"]["annotations"] = {"kubernetes.io/description": description}
     jobset = obj["spec"]["template"]["spec"]
     templates = [each for policy in jobset["volumeClaimPolicies"] for each in policy["templates"]]
     claims = {each["metadata"]["name"]: each for each in templates}
@@ -60,10 +62,14 @@ def command(model: Model) -> list[str]:
     ]
 
 
+def _devices(model: Model) -> str:
+    return "one GPU" if model.gpus == 1 else f"{model.gpus} GPUs of one node"
+
+
 def _comment(model: Model) -> str:
-    devices = "one GPU" if model.gpus == 1 else f"{model.gpus} GPUs of one node"
+    what = f"{model.title} with torchtune: {model.method} on {_devices(model)}"
     lines = [
-        f"# Fine-tunes {model.title} with torchtune: {model.method} on {devices}, unless the TrainJob says otherwise.",
+        f"# Fine-tunes {what}, unless the TrainJob says otherwise.",
         "# docs/reference/torchtune.md says how, and how much GPU memory it takes.",
     ]
     if model.owner:

@@ -13,7 +13,7 @@ from tests.config.kustomized import CONFIG, INSTALLED, OVERLAYS, V1ALPHA1, kusto
 from tests.config.schemas import VERSIONS, check
 from trainer.api.crds import crds
 from trainer.cli.manifests import TRANSFORMERS_IMAGE
-from trainer.kube.objects import Object, labels_of, name_of
+from trainer.kube.objects import Object, annotations_of, labels_of, name_of
 
 CLUSTER_SCOPED = {
     "ClusterRole",
@@ -153,3 +153,12 @@ def test_image_of_initializers_in_runtimes(base: str, tmp_path: Path) -> None:
     text = yaml.safe_dump_all(overlaid(tmp_path, base, images))
     assert text.count(f"image: r.example.com/i@{digest}\n") >= 6
     assert "image: trainer-initializer" not in text
+
+
+@pytest.mark.parametrize("overlay", ["runtimes", "v1alpha1/runtimes"])
+def test_descriptions(overlay: str) -> None:
+    """Each runtime says in one sentence what it is for, which the dashboard shows to whoever chooses one."""
+    for runtime in of_kind(rendered(overlay), "ClusterTrainingRuntime"):
+        text = annotations_of(runtime).get("kubernetes.io/description", "")
+        assert text.endswith("."), name_of(runtime)
+        assert 20 < len(text) < 100, name_of(runtime)
