@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, isFromAddress, logIn, logOut, request, signIn, whenSignedOut } from "./api";
 import { Problem } from "./parts";
+import { forgetDrafts } from "./submit/draft";
 
 export interface Cluster {
   /** Its address, or the name that its server was given; "" where there is none. */
@@ -61,7 +62,10 @@ export function useSession(): Session {
       setState({ cluster: null, problem: "", isAsked: false });
       open();
     },
-    logOut: () => ask(""),
+    logOut() {
+      forgetDrafts();
+      ask("");
+    },
   };
 }
 

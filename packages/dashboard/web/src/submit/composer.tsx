@@ -1,17 +1,16 @@
 // Form and YAML of a new TrainJob: two views of one text, which is tried on the cluster as it changes.
 
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { request, trainJobPath } from "../api";
 import { CLUSTER_WIDE } from "../model";
 import { Problem } from "../parts";
-import { go, jobPath } from "../route";
 import { Icon } from "../shell/icons";
 import { toast } from "../shell/toasts";
-import { type Draft, storeDraft, storedDraft, useLeaving } from "./draft";
+import { Creation } from "./creation";
+import { type Draft, storeDraft, storedDraft } from "./draft";
 import { fieldsOf, withRuntime } from "./fields";
 import { Form } from "./form";
 import type { Editor, LineError } from "./editor";
-import { Leave } from "./leave";
 import { type Manifest, read } from "./manifest";
 import { type JsonObject, rewrite } from "./rewrite";
 import "./submit.css";
@@ -30,68 +29,27 @@ export interface ComposerProperties {
   query: URLSearchParams;
 }
 
-const NO_RUNTIME: Verdict = { tone: "rest", text: "Choose a runtime: it says what runs where this TrainJob does not.", errors: [] };
+const NO_RUNTIME: Verdict = { tone: "none", text: "Choose a runtime: it says what runs where this TrainJob does not.", errors: [] };
 
 export function Composer({ origin, query }: ComposerProperties) {
   const place = origin ? `${origin.namespace}/${origin.name}` : "";
-  const { draft, setText, isRestored, startAgain, problem: loading } = useDraft(place, () => begin(origin, query));
-  const [problem, setProblem] = useState("");
-  const [isBusy, setBusy] = useState(false);
+  const { draft, setText, isRestored, startAgain, problem } = useDraft(place, () => begin(origin, query));
   const [view, setView] = useState<"form" | "yaml">("form");
-  const isDone = useRef(false);
   const editor = useRef<Editor | null>(null);
-  const form = useRef<HTMLFormElement>(null);
-  const [proceed, setProceed] = useState<{ run(): void } | null>(null);
   const text = draft?.text ?? "";
   const manifest = useMemo(() => read(text), [text]);
   const verdict = useVerdict(draft ? text : null, manifest);
   const original = useMemo(() => (draft ? read(draft.original).content : {}), [draft?.original]);
   const content = useLast(manifest.mistake || !draft ? null : manifest.content) ?? original;
-  useLeaving(
-    Boolean(draft && draft.text !== draft.original),
-    useCallback((run: () => void) => (isDone.current ? run() : setProceed({ run })), []),
-  );
   /** Change what the form shows: in the text of the editor, which may have what was typed since. */
   function change(edit: (content: JsonObject) => JsonObject): void {
     const before = editor.current!.text();
     const { content: now, mistake } = read(before);
     if (!mistake) editor.current!.setText(rewrite(before, edit(now)));
   }
-  async function create(): Promise<void> {
-    if (!form.current!.checkValidity()) {
-      setView("form");
-      requestAnimationFrame(() => form.current?.reportValidity());
-      return;
-    }
-    setBusy(true);
-    setProblem("");
-    try {
-      const made = await request<Place>("POST", "/api/trainjobs", { yaml: text });
-      isDone.current = true;
-      storeDraft(place, null);
-      toast(`Created ${made.name} in ${made.namespace}`);
-      go(jobPath(made.namespace, made.name));
-      window.scrollTo(0, 0);
-    } catch (error) {
-      setProblem((error as Error).message);
-      setBusy(false);
-    }
-  }
-  if (!draft) return loading ? <Problem>{loading}</Problem> : <p role="status">Loading ...</p>;
-  const canCreate = !isBusy && verdict.tone !== "bad" && verdict !== NO_RUNTIME;
+  if (!draft) return problem ? <Problem>{problem}</Problem> : <p role="status">Loading ...</p>;
   return (
-    <form
-      ref={form}
-      class="composer"
-      noValidate
-      onSubmit={(event) => (event.preventDefault(), canCreate && void create())}
-      onKeyDown={(event) => {
-        if (event.key !== "Enter") return;
-        const isInput = event.target instanceof HTMLInputElement;
-        if (isInput && !event.ctrlKey && !event.metaKey) event.preventDefault();
-        if ((event.ctrlKey || event.metaKey) && canCreate) void create();
-      }}
-    >
+    <Creation place={place} draft={draft} verdict={verdict} onIncomplete={() => setView("form")}>
       <Notices isRestored={isRestored} manifest={manifest} onStartAgain={() => startAgain((next) => editor.current?.setText(next))} />
       <div class="switch" role="group" aria-label="View">
         {(["form", "yaml"] as const).map((each) => (
@@ -111,24 +69,7 @@ export function Composer({ origin, query }: ComposerProperties) {
         />
         <YamlPane text={text} editor={editor} original={origin ? draft.original : null} errors={placed(verdict, manifest)} onText={setText} />
       </div>
-      <footer class="compose-bar">
-        <p id="verdict" role="status" class={`verdict ${verdict.tone}`}>
-          {verdict.text}
-        </p>
-        {problem && <Problem>{problem}</Problem>}
-        <button type="submit" class="primary" disabled={!canCreate} title="Ctrl+Enter" aria-describedby="verdict">
-          Create
-        </button>
-      </footer>
-      <Leave
-        proceed={proceed?.run ?? null}
-        onStay={() => setProceed(null)}
-        onDiscard={() => {
-          isDone.current = true;
-          storeDraft(place, null);
-        }}
-      />
-    </form>
+    </Creation>
   );
 }
 

@@ -33,6 +33,15 @@ export function storeDraft(place: string, draft: Draft | null): void {
   }
 }
 
+/** Forget all drafts of the tab, which the next user of it should not see. */
+export function forgetDrafts(): void {
+  try {
+    for (const key of Object.keys(sessionStorage)) if (key.startsWith(keyOf(""))) sessionStorage.removeItem(key);
+  } catch {
+    // There are none.
+  }
+}
+
 /** Ask before the page is left, while there is something that would be missed; `ask` shows a question, and may proceed. */
 export function useLeaving(isChanged: boolean, ask: (proceed: () => void) => void): void {
   useEffect(() => {

@@ -20,7 +20,8 @@ import {
   withValue,
   withVariables,
 } from "./fields";
-import { NumberField, Pairs, type Setting, TextField, WordsField } from "./inputs";
+import { NumberField, type Setting, TextField, WordsField } from "./inputs";
+import { Pairs } from "./pairs";
 import { RuntimePicker } from "./picker";
 import { type Json, type JsonObject, isObject } from "./rewrite";
 

@@ -1,8 +1,7 @@
 // The inputs of the form, each with its title, what it is without, and what is wrong with it.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
-import { Icon } from "../shell/icons";
+import { useEffect, useId, useRef } from "preact/hooks";
 import type { Json } from "./rewrite";
 import { textOf, wordsOf } from "./fields";
 import { useRaw } from "./raw";
@@ -41,7 +40,7 @@ export function Field({ id, title, hint, errors, onRestore, before, children }: 
   );
 }
 
-function Restore({ title, before, onRestore }: { title: string; before: string; onRestore(): void }) {
+export function Restore({ title, before, onRestore }: { title: string; before: string; onRestore(): void }) {
   return (
     <button type="button" class="restore" aria-label={`Restore ${title}`} title={`The original has: ${before || "nothing"}`} onClick={onRestore}>
       Restore
@@ -146,112 +145,4 @@ export function WordsField({ value, placeholder, onValue, ...setting }: Omit<Tex
       />
     </Field>
   );
-}
-
-export interface PairRow {
-  name: string;
-  value: string;
-  /** Where the value comes from, if it does not stand here. */
-  origin: string;
-}
-
-interface PairsProperties extends Setting {
-  /** One of them, such as "variable". */
-  noun: string;
-  rows: readonly PairRow[];
-  isUnique?: boolean;
-  onRows(rows: PairRow[]): void;
-}
-
-/** Names with values, such as variables. */
-export function Pairs({ title, noun, rows, isUnique, errors, hint, onRestore, before, onRows }: PairsProperties) {
-  const id = useId();
-  const list = useRef<HTMLDivElement>(null);
-  const focused = useRef<number | null>(null);
-  const { raw, problem, type } = useRaw<PairRow[], PairRow[]>([...rows], (all) => all, (all) => named(all, noun, Boolean(isUnique)), onRows);
-  const change = (index: number, part: Partial<PairRow>) => type(raw.map((row, at) => (at === index ? { ...row, ...part } : row)));
-  const add = (further: PairRow[]) => {
-    focused.current = raw.length;
-    type([...raw, ...further]);
-  };
-  const remove = (index: number) => {
-    type(raw.filter((_, at) => at !== index));
-    list.current?.querySelector<HTMLButtonElement>("button.add")?.focus();
-  };
-  const all = [...errors, problem].filter(Boolean);
-  useLayoutEffect(() => {
-    if (focused.current !== null) list.current?.querySelectorAll<HTMLInputElement>("input.pair-name")[focused.current]?.focus();
-    focused.current = null;
-  }, [raw.length]);
-  useEffect(() => list.current?.querySelector<HTMLInputElement>("input.pair-name")?.setCustomValidity(problem), [problem, raw.length]);
-  return (
-    <div class={`pairs${all.length > 0 ? " wrong" : ""}`} ref={list} role="group" aria-labelledby={`${id}-title`} aria-describedby={`${id}-errors`}>
-      <div class="field-head">
-        <span id={`${id}-title`}>{title}</span>
-        {onRestore && <Restore title={title} before={before} onRestore={onRestore} />}
-      </div>
-      {raw.map((row, index) => (
-        <div class="pair" key={index}>
-          <input
-            class="mono pair-name"
-            aria-label={`Name of ${noun} ${index + 1}`}
-            placeholder="NAME"
-            autocomplete="off"
-            autocapitalize="off"
-            spellcheck={false}
-            value={row.name}
-            onInput={(event) => change(index, { name: event.currentTarget.value })}
-            onPaste={(event) => {
-              const pasted = assignments(event.clipboardData?.getData("text/plain") ?? "");
-              if (pasted.length === 0 || row.name || row.value) return;
-              event.preventDefault();
-              type([...raw.slice(0, index), ...pasted, ...raw.slice(index + 1)]);
-            }}
-          />
-          {row.origin ? (
-            <span class="quiet origin-of" title={row.origin}>
-              {row.origin}
-            </span>
-          ) : (
-            <input
-              class="mono"
-              aria-label={`Value of ${row.name || `${noun} ${index + 1}`}`}
-              placeholder="value"
-              autocomplete="off"
-              autocapitalize="off"
-              spellcheck={false}
-              value={row.value}
-              onInput={(event) => change(index, { value: event.currentTarget.value })}
-            />
-          )}
-          <button type="button" class="icon" aria-label={`Remove ${row.name || `${noun} ${index + 1}`}`} title="Remove" onClick={() => remove(index)}>
-            <Icon of="close" />
-          </button>
-        </div>
-      ))}
-      <button type="button" class="add" onClick={() => add([{ name: "", value: "", origin: "" }])}>
-        Add {noun}
-      </button>
-      {hint && <p class="hint">{hint}</p>}
-      <Errors id={`${id}-errors`} of={all} />
-    </div>
-  );
-}
-
-/** The rows that say something. */
-function named(rows: readonly PairRow[], noun: string, isUnique: boolean): PairRow[] {
-  const filled = rows.filter(({ name, value, origin }) => name || value || origin);
-  if (filled.some(({ name }) => !name)) throw new Error(`A ${noun} has no name.`);
-  const names = filled.map(({ name }) => name);
-  const twice = isUnique && names.find((name, index) => names.indexOf(name) !== index);
-  if (twice) throw new Error(`There are two with the name ${twice}.`);
-  return filled;
-}
-
-/** Lines such as `export NAME=value` of a file or a terminal; none where one line is something else. */
-export function assignments(text: string): PairRow[] {
-  const lines = text.split(/\r?\n/).map((line) => line.trim()).filter((line) => line && !line.startsWith("#"));
-  const rows = lines.map((line) => /^(?:export\s+)?([A-Za-z_][\w.]*)=(.*)$/.exec(line));
-  if (rows.some((row) => row === null)) return [];
-  return rows.map((row) => ({ name: row![1]!, value: row![2]!.replace(/^(["'])(.*)\1$/, "$2"), origin: "" }));
 }

@@ -9,7 +9,8 @@ const PAUSE = 600;
 export type Trial = { namespace: string; name: string } | { problem: string; errors?: Wrong[] };
 
 export interface Verdict {
-  tone: "rest" | "good" | "bad";
+  /** `rest` is of what nobody has judged, and `none` of what need not be judged yet. */
+  tone: "none" | "rest" | "good" | "bad";
   text: string;
   /** What is wrong, each at its field; "" is none of them. */
   errors: Wrong[];

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { changeBetween } from "./editor";
-import { assignments } from "./inputs";
+import { assignments } from "./pairs";
 
 test.each([
   ["A=1", [["A", "1"]]],
