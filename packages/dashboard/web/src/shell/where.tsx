@@ -1,11 +1,11 @@
 // Where the page looks: the cluster, with the ways to others, and the namespace.
 
-import { useEffect, useRef } from "preact/hooks";
 import { values } from "../list/filters";
 import { useListing } from "../list/store";
 import type { Cluster } from "../login";
 import { type Route, go, useLocation } from "../route";
 import { Command, Copy } from "./copy";
+import { useMenu } from "./dialog";
 import { Icon } from "./icons";
 import { chosen } from "./namespaces";
 
@@ -30,21 +30,7 @@ export function Where({ cluster, route, namespace }: { cluster: Cluster; route: 
 }
 
 function ClusterMenu({ of: cluster }: { of: Cluster }) {
-  const menu = useRef<HTMLDetailsElement>(null);
-  useEffect(() => {
-    const close = (event: Event) => {
-      const isElsewhere = event instanceof KeyboardEvent ? event.key === "Escape" : !menu.current?.contains(event.target as Node);
-      if (!menu.current?.open || !isElsewhere) return;
-      menu.current.open = false;
-      if (event instanceof KeyboardEvent) menu.current.querySelector("summary")?.focus();
-    };
-    window.addEventListener("pointerdown", close);
-    window.addEventListener("keydown", close);
-    return () => {
-      window.removeEventListener("pointerdown", close);
-      window.removeEventListener("keydown", close);
-    };
-  }, []);
+  const { menu } = useMenu();
   return (
     <details class="menu" ref={menu}>
       <summary aria-label={`Cluster ${nameOf(cluster)}`}>

@@ -1,6 +1,6 @@
 // Commands and arguments as people type them in a shell, and as TrainJobs have them: one text for each word.
 
-import { quoted } from "../job/parameters";
+import { quoted } from "../job/command";
 
 /** The words as a text: each option begins a line, with its value beside it. */
 export function joined(words: readonly string[]): string {
