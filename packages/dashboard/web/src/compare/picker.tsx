@@ -1,9 +1,10 @@
 // The list in which trainings are chosen for a comparison.
 
-import { useContext, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useMemo, useState } from "preact/hooks";
 import { HasHistory, useHistory } from "../history/store";
 import { useListing } from "../list/store";
 import { Problems, Tone } from "../parts";
+import { Dialog } from "../shell/dialog";
 import { Icon } from "../shell/icons";
 import { type Choice, liveChoices, pastChoices } from "./choices";
 import { COMPARED } from "./store";
@@ -24,11 +25,7 @@ export function Picker({ chosen, onChange, onClose }: PickerProperties) {
   const [isPast, setPast] = useState(false);
   // Those of the beginning: a row does not move away from the pointer that checks it.
   const [first] = useState(chosen);
-  const dialog = useRef<HTMLDialogElement>(null);
   const live = useMemo(() => liveChoices(rows.values(), text, first), [rows, text]);
-  useLayoutEffect(() => {
-    dialog.current?.showModal();
-  }, []);
   const room = COMPARED - chosen.size;
   const toggle = (id: string) => {
     const next = new Set(chosen);
@@ -40,13 +37,7 @@ export function Picker({ chosen, onChange, onClose }: PickerProperties) {
     <ChoiceList title={title} of={choices} more={more} chosen={chosen} isFull={room === 0} onToggle={toggle} />
   );
   return (
-    <dialog
-      ref={dialog}
-      class="picker"
-      aria-labelledby="picker-title"
-      onClose={onClose}
-      onClick={(event) => event.target === event.currentTarget && event.currentTarget.close()}
-    >
+    <Dialog class="picker" labelledBy="picker-title" isLight onClose={onClose}>
       <header>
         <h2 id="picker-title">Choose trainings</h2>
         <p role="status" class="quiet">
@@ -83,11 +74,11 @@ export function Picker({ chosen, onChange, onClose }: PickerProperties) {
         {isPast ? <PastList text={text} rows={rows} list={list} /> : list("On the cluster", live, text ? "No TrainJob has this." : "There is no TrainJob.")}
       </div>
       <footer class="actions">
-        <button type="button" class="primary" onClick={() => dialog.current?.close()}>
+        <button type="button" class="primary" onClick={onClose}>
           Done
         </button>
       </footer>
-    </dialog>
+    </Dialog>
   );
 }
 

@@ -1,6 +1,6 @@
 // The question before a page with a draft is left.
 
-import { useEffect, useRef } from "preact/hooks";
+import { Dialog } from "../shell/dialog";
 
 interface LeaveProperties {
   /** Goes on to the other page; null while nobody wants to. */
@@ -11,20 +11,16 @@ interface LeaveProperties {
 }
 
 export function Leave({ proceed, onStay, onDiscard }: LeaveProperties) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    if (proceed) dialog.current?.showModal();
-    else dialog.current?.close();
-  }, [proceed]);
+  if (!proceed) return null;
   return (
-    <dialog ref={dialog} aria-labelledby="leave-title" onClose={onStay}>
+    <Dialog labelledBy="leave-title" onClose={onStay}>
       <h2 id="leave-title">Leave without creating it?</h2>
       <p>This tab keeps what you have typed: it is there when you come back to this page.</p>
       <div class="actions">
         <button type="button" class="primary" onClick={onStay}>
           Stay
         </button>
-        <button type="button" onClick={() => proceed?.()}>
+        <button type="button" onClick={() => proceed()}>
           Leave
         </button>
         <button
@@ -32,12 +28,12 @@ export function Leave({ proceed, onStay, onDiscard }: LeaveProperties) {
           class="danger"
           onClick={() => {
             onDiscard();
-            proceed?.();
+            proceed();
           }}
         >
           Discard it
         </button>
       </div>
-    </dialog>
+    </Dialog>
   );
 }
