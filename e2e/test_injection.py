@@ -19,6 +19,7 @@ from e2e.progress_view import wait_for_progress
 from e2e.tiny_llama import LLAMA2, TINY
 from trainer.progress.injection.install import install
 from trainer.progress.protocol import Message, parse, tagged_lines
+from trainer.progress.reported_parameters import parameters_in
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -35,6 +36,15 @@ arguments = TrainingArguments(
     save_strategy="no", report_to="none", use_cpu=True,
 )
 Trainer(model, arguments, train_dataset=rows).train()
+"""
+PARSERS = """
+import argparse, transformers
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=1)
+parser.add_argument("--depth", type=int, default=2)
+options, rest = parser.parse_known_args()
+parser = transformers.HfArgumentParser(transformers.TrainingArguments)
+parser.parse_args_into_dataclasses(args=rest)
 """
 LIGHTNING = """
 import sys
@@ -170,6 +180,22 @@ def messages(result: subprocess.CompletedProcess[bytes]) -> list[Message]:
 def test_frameworks(script: str, argument: str, metric: str, tmp_path: Path) -> None:
     """Twelve steps are reported to the end; exit code and what the script prints stay as they are."""
     check_twelve(trained(tmp_path, script, argument), metric)
+
+
+@needs_module("transformers")
+def test_parameters(tmp_path: Path) -> None:
+    """The options of a script are said with their defaults, the arguments of a Trainer without them."""
+    script = PARSERS + TRANSFORMERS.replace("num_train_epochs=3", "num_train_epochs=options.epochs")
+    (tmp_path / "train.py").write_text(script)
+    result = run(tmp_path, [sys.executable, "train.py", "--epochs", "3", "--learning_rate", "0.5"])
+    assert result.returncode == 0, result.stderr.decode()
+    stamped = b"".join(b"2026-01-02T03:04:05Z " + line for line in result.stderr.splitlines(keepends=True))
+    own, parsed, given = [parameters_in(line.payload) or {} for line in tagged_lines(stamped)]
+    assert own == {"epochs": "3", "depth": "2"}
+    assert parsed["learning_rate"] == "0.5"
+    assert len(parsed) < 5
+    assert (given["logging_steps"], given["save_strategy"]) == ("2", "no")
+    assert not {"weight_decay", "hub_token"} & {*given}
 
 
 def check_twelve(reported: list[Message], metric: str) -> None:

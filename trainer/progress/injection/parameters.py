@@ -29,7 +29,9 @@ _SECRET = frozenset({
     "auth", "authorization", "cookie", "jwt", "bearer", "dsn", "webhook", "pat",
 })  # fmt: skip
 _SECRET_VALUE = re.compile(r"://[^/\s@]*@|\b(?:hf_|gh[opsur]_|github_pat_|glpat-|sk-|xox[abeprs]-|AKIA|ASIA|eyJ)\w{8,}")
-_PARSERS = frozenset({"argparse", "transformers.hf_argparser"})
+_DATACLASSES = "transformers.hf_argparser"
+"""The module whose parser makes an option of each field of a dataclass."""
+_PARSERS = frozenset({"argparse", _DATACLASSES})
 """Modules between a script and its parser."""
 _LIBRARIES = ("site-packages", "dist-packages", "/lib/python3")
 _PROCESS = "TRAINER_PARAMETERS_PROCESS"
@@ -112,10 +114,16 @@ def watch_argparse(module: Any) -> None:
         if is_outermost:
             with suppress(Exception):
                 if _is_of_script(sys._getframe(1)):  # noqa: SLF001
-                    report_parameters(vars(result[0]))
+                    report_parameters(_parsed(self, vars(result[0])))
         return result
 
     module.ArgumentParser.parse_known_args = parse_known_args
+
+
+def _parsed(parser: Any, values: Mapping[str, object]) -> dict[str, object]:
+    """The values of a parser; those of a parser of TrainingArguments, which has 120 of them, without defaults."""
+    is_of_library = any(each.__module__ == _DATACLASSES for each in type(parser).__mro__)
+    return {name: value for name, value in values.items() if not is_of_library or value != parser.get_default(name)}
 
 
 def _is_of_script(frame: FrameType | None) -> bool:
