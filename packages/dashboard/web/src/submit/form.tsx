@@ -117,7 +117,7 @@ interface ProgramProperties {
 
 /** How much runs, and what; placeholders are what the runtime has. */
 function Program({ fields, runtime, setting, write }: ProgramProperties) {
-  const by = (value: string | number | undefined) => (value === undefined || value === "" ? "as the runtime has it" : `${value || "none"} by the runtime`);
+  const by = (value: string | number | undefined) => (value === undefined || value === "" ? "from the runtime" : `runtime: ${value || "none"}`);
   const words = (all: readonly string[]): Json | undefined => (all.length > 0 ? [...all] : undefined);
   return (
     <>

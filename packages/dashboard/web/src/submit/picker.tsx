@@ -109,7 +109,10 @@ export function RuntimePicker({ runtimes, problems, isLoaded, namespace, chosen,
                 {each.support && <span class="tag warn">{each.support}</span>}
               </span>
               {each.description && <span class="option-text">{each.description}</span>}
-              <span class="option-text quiet">{summary(each)}</span>
+              <span class="option-text quiet">
+                {summary(each)}
+                {each.image && ` · ${each.image}`}
+              </span>
             </div>
           ))}
         </div>
