@@ -11,6 +11,7 @@ from typing import Any
 import kubernetes
 import lightkube
 import pytest
+from kubernetes.stream import stream
 from lightkube.generic_resource import create_namespaced_resource
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.core_v1 import ConfigMap, Pod
@@ -90,6 +91,30 @@ def test_kubernetes(cluster: Cluster, synchronous: kubernetes.client.ApiClient) 
     assert core.read_namespaced_pod_log(pod.metadata.name, cluster.namespace) == LOG
     custom.delete_namespaced_custom_object(GROUP, VERSION, cluster.namespace, PLURAL, "job")
     until(lambda: not core.list_namespaced_pod(cluster.namespace).items, "the pods of the deleted job are gone")
+
+
+def test_command_of_kubernetes(cluster: Cluster, synchronous: kubernetes.client.ApiClient) -> None:
+    """The official client speaks the older protocol of commands, and gets output, errors and exit code."""
+    cluster.apply(train_job("busy", "import time; time.sleep(600)"))
+    cluster.wait_for_state("busy", "Running")
+    core = kubernetes.client.CoreV1Api(synchronous)
+    pod = cluster.list("pod")[0]["metadata"]["name"]
+    command = stream(
+        core.connect_get_namespaced_pod_exec,
+        pod,
+        cluster.namespace,
+        command=["sh", "-c", "read line; echo $line; echo err >&2; exit 3"],
+        stdin=True,
+        stdout=True,
+        stderr=True,
+        tty=False,
+        _preload_content=False,
+    )
+    command.write_stdin("typed\n")
+    command.run_forever(timeout=60)
+    command.sock.shutdown()  # it leaves that to the collector
+    assert command.returncode == 3
+    assert (command.read_stdout(), command.read_stderr()) == ("typed\n", "err\n")
 
 
 def test_kubernetes_asyncio(cluster: Cluster) -> None:

@@ -8,7 +8,7 @@ import sys
 import termios
 import tty
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Self
 
@@ -37,7 +37,8 @@ class Terminal:
             tty.setraw(self.descriptor, termios.TCSADRAIN)
             yield
         finally:
-            termios.tcsetattr(self.descriptor, termios.TCSADRAIN, before)
+            with suppress(termios.error):  # its window was closed
+                termios.tcsetattr(self.descriptor, termios.TCSADRAIN, before)
 
     async def sizes(self) -> AsyncIterator[tuple[int, int]]:
         """Columns and rows, now and whenever they change."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ import anyio
 import pytest
 
 from packages.devcluster.tests.apiserver.http_client import MERGE, Api, api_for
+from packages.devcluster.tests.kubelet.fakes import eventually
+from trainer.kube.clock import Clock
 from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.server import ServerOptions, serve
 from trainer_devcluster.container_commands import (
@@ -22,6 +24,7 @@ from trainer_devcluster.container_commands import (
     ContainerCommand,
     WindowSize,
 )
+from trainer_kube_testing import ManualClock
 
 PODS = "/api/v1/namespaces/default/pods"
 V5, V4 = "v5.channel.k8s.io", "v4.channel.k8s.io"
@@ -56,11 +59,11 @@ class Container:
 
 
 @asynccontextmanager
-async def running(directory: Path, container: Container) -> AsyncIterator[Api]:
+async def running(directory: Path, container: Container, clock: Clock | None = None) -> AsyncIterator[Api]:
     """A server with a pod `p` that runs, one that waits, and one without a node."""
     runner = CommandRunner()
     runner.register(container.run)
-    async with serve(ServerOptions(directory), commands=runner) as server, api_for(server) as api:
+    async with serve(ServerOptions(directory), clock=clock, commands=runner) as server, api_for(server) as api:
         for name, state in (("p", {"running": {}}), ("waiting", {"waiting": {}}), ("unbound", None)):
             spec: Object = {"containers": [{"name": "c", "image": "i"}]}
             if state is not None:
@@ -89,6 +92,7 @@ async def test_channels(tmp_path: Path) -> None:
         socket = await open_exec(api)
         for sent in (b"\x04" + b'{"Width":100,"Height":30}', b"\x04nonsense", b"\x04" + b'{"Width":0,"Height":1}'):
             await socket.send_bytes(sent)
+        await socket.send_str("\0\u00e4")
         for sent in (b"\0ab", b"\0", b"\x01x", b"\0c", b"\xff\x01", b"\xff\0"):
             await socket.send_bytes(sent)
         received = await rest_of(socket)
@@ -96,7 +100,7 @@ async def test_channels(tmp_path: Path) -> None:
     assert (command.container, command.command, command.streams) == ("c", ("sh", "-c", "exit 3"), frozenset({0, 1, 2}))
     assert container.sizes == [WindowSize(100, 30)]
     *output, (channel, status) = received
-    assert output == [(2, b"$ "), (1, b"AB"), (1, b"C")]
+    assert output == [(2, b"$ "), (1, "\u00e4".encode().upper()), (1, b"AB"), (1, b"C")]
     assert (socket.protocol, socket.close_code, channel) == (V5, 1000, 3)
     ended = json.loads(status)
     assert (ended["status"], ended["reason"]) == ("Failure", "NonZeroExitCode")
@@ -115,6 +119,40 @@ async def test_the_older_protocol(tmp_path: Path) -> None:
         await socket.close()
         with anyio.fail_after(10):
             await container.cancelled.wait()
+
+
+async def test_a_client_that_leaves_while_nothing_is_read(tmp_path: Path) -> None:
+    """The command ends, too, of a client who has left a lot of input that the command does not take."""
+
+    class Busy(Container):
+        async def run(self, command: ContainerCommand, streams: CommandStreams) -> int:
+            try:
+                async for _ in streams.input():
+                    await anyio.sleep_forever()
+            finally:
+                self.cancelled.set()
+            return 0
+
+    container, clock = Busy(), ManualClock()
+    async with running(tmp_path, container, clock) as api, anyio.create_task_group() as tasks:
+        socket = await open_exec(api)
+
+        async def flood() -> None:
+            with suppress(ConnectionError):
+                while True:
+                    await socket.send_bytes(b"\0" + bytes(64 * 1024))
+
+        tasks.start_soon(flood)
+        connection = socket._response.connection
+        assert connection is not None
+        transport = connection.transport
+        assert transport is not None
+        await eventually(lambda: transport.get_write_buffer_size() > 64 * 1024)
+        transport.abort()
+        await socket.close()
+        with anyio.fail_after(30):
+            while not container.cancelled.is_set():
+                await clock.advance(10)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import anyio
 import msgspec
 from aiohttp import WSMsgType, web
 
+from trainer.kube.clock import Clock
 from trainer.kube.objects import Object, uid_of
 from trainer.workloads.containers import container_status
 from trainer_devcluster.apiserver.authorization.authorizer import attributes_of, forbidden
@@ -31,6 +32,7 @@ _STDIN, _STDOUT, _STDERR, _STATUS, _RESIZE, _CLOSE = 0, 1, 2, 3, 4, 255
 _STREAMS: Final = {"stdin": _STDIN, "stdout": _STDOUT, "stderr": _STDERR}
 """Query parameters that ask for a stream."""
 _LARGEST_MESSAGE = 1024 * 1024
+_PING_SECONDS = 10.0
 _LARGEST_SIDE = 65_535
 """Columns or rows."""
 
@@ -46,9 +48,11 @@ async def run(call: Call) -> web.StreamResponse:
     if acceptance.protocol is None:
         raise statuses.bad_request(f"none of the subprotocols is supported; use {' or '.join(PROTOCOLS)}")
     await call.begin(socket)
-    with anyio.CancelScope() as connected:
-        streams = _Channels(socket, connected, closes_input=acceptance.protocol == _V5)
+    async with anyio.create_task_group() as connected:
+        streams = _Channels(socket, connected.cancel_scope, closes_input=acceptance.protocol == _V5)
+        connected.start_soon(streams.notice_end, call.backend.clock)
         await streams.end(await _outcome(call, command, streams))
+        connected.cancel_scope.cancel()
     return socket
 
 
@@ -115,9 +119,11 @@ class _Channels(CommandStreams):
     async def input(self) -> AsyncIterator[bytes | WindowSize]:
         """See `CommandStreams`."""
         async for message in self._socket:
-            if message.type is not WSMsgType.BINARY or not message.data:
+            # The official client for Python sends text, which counts as its bytes.
+            content = message.data.encode() if message.type is WSMsgType.TEXT else message.data
+            if not content or not isinstance(content, bytes):
                 continue
-            channel, data = message.data[0], message.data[1:]
+            channel, data = content[0], content[1:]
             if channel == _STDIN and data:
                 yield data
             elif channel == _CLOSE and self._closes_input and data == bytes([_STDIN]):
@@ -134,6 +140,15 @@ class _Channels(CommandStreams):
         except ConnectionError:
             self._connected.cancel()
             await anyio.sleep_forever()
+
+    async def notice_end(self, clock: Clock) -> None:
+        """Write something now and then: while a command takes no input nothing is read, not even that a client left."""
+        while True:
+            await clock.sleep(_PING_SECONDS)
+            try:
+                await self._socket.ping()
+            except ConnectionError:
+                self._connected.cancel()
 
     async def end(self, status: Object) -> None:
         """Say how the command has ended, and close the connection."""
