@@ -57,7 +57,7 @@ function OtherClusters({ of }: { of: Cluster["others"] }) {
   return (
     <>
       <p>Another cluster has a page of its own:</p>
-      {of.length === 0 && <Command>trainer dashboard --context NAME</Command>}
+      {of.length === 0 && <Command>trainer dashboard --kubeconfig FILE</Command>}
       <ul class="others">
         {of.map(({ name, command }) => (
           <li key={name}>
