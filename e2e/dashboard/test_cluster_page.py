@@ -13,8 +13,8 @@ from trainer.explain.suspension import WORKLOADS
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import Object
 from trainer.kube.resource import NODES, Resource
+from trainer_dashboard.requests.utilisation import NODE_METRICS
 from trainer_dashboard.server import DashboardOptions, OtherCluster
-from trainer_dashboard.utilisation import NODE_METRICS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

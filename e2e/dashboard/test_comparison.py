@@ -13,14 +13,14 @@ import pytest
 from e2e.dashboard.conftest import assert_accessible, on_each_screen, picture, show_on
 from e2e.dashboard.test_many import serving
 from packages.dashboard.tests.conftest import UserClient, node_pod, train_job
-from packages.dashboard.tests.past import KUBE_SYSTEM, past_training, save, save_documents, save_samples
+from packages.dashboard.tests.past_trainings import KUBE_SYSTEM, past_training, save, save_documents, save_samples
 from trainer.api.progress_tags import TAG
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.objects import Object
 from trainer.kube.resource import Resource
 from trainer.v1alpha1.client import SERVED
 from trainer_dashboard.history.database import Database
-from trainer_dashboard.past_trainings import PastTrainings
+from trainer_dashboard.past.past_trainings import PastTrainings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -16,7 +16,7 @@ from e2e.kubectl import BIN
 from e2e.processes import Process
 from e2e.progress_training import training
 from e2e.waiting import until
-from packages.dashboard.tests.past import (
+from packages.dashboard.tests.past_trainings import (
     BEGIN,
     KUBE_SYSTEM,
     past_training,
@@ -29,7 +29,7 @@ from packages.dashboard.tests.past import (
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer_dashboard.history.database import Database
-from trainer_dashboard.past_trainings import PAGE, PastTrainings
+from trainer_dashboard.past.past_trainings import PAGE, PastTrainings
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Locator, Page

@@ -17,9 +17,9 @@ from trainer.explain.suspension import WORKLOADS
 from trainer.kube.client import ObjectRequest
 from trainer.kube.errors import ForbiddenError
 from trainer.v1alpha1.discovery import V2ALPHA1
-from trainer_dashboard.authenticator import LoopbackAuthenticator
-from trainer_dashboard.claimed_devices import RESOURCE_CLAIMS, RESOURCE_SLICES
-from trainer_dashboard.past_trainings import PastTrainings
+from trainer_dashboard.access.authenticator import LoopbackAuthenticator
+from trainer_dashboard.past.past_trainings import PastTrainings
+from trainer_dashboard.requests.claimed_devices import RESOURCE_CLAIMS, RESOURCE_SLICES
 from trainer_dashboard.server import Dashboard, DashboardOptions
 from trainer_kube_testing import FakeClient
 

@@ -12,7 +12,7 @@ from anyio.to_thread import run_sync
 import trainer
 from packages.dashboard.tests.conftest import node_pod, train_job
 from packages.dashboard.tests.members import READS, TOKEN, ClusterClient
-from packages.dashboard.tests.past import KUBE_SYSTEM
+from packages.dashboard.tests.past_trainings import KUBE_SYSTEM
 from packages.dashboard.tests.test_cluster_server import serving
 from packages.dashboard.tests.test_server import event
 from tests.config.kustomized import of_kind, rendered

@@ -14,23 +14,23 @@ from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
 from packages.dashboard.tests.conftest import PAGE, UserClient, node_pod, running, train_job, visiting
+from packages.dashboard.tests.live.test_log_stream import Reader
 from packages.dashboard.tests.members import TOKEN, ClusterClient
-from packages.dashboard.tests.test_log_stream import Reader
 from trainer.framework.deploying.transforms import bounded_cache
 from trainer.kube.events.compact import MESSAGE_LIMIT
 from trainer.kube.objects import Object
 from trainer.kubernetes_yaml import parse
 from trainer.v1alpha1.discovery import V2ALPHA1
-from trainer_dashboard import submissions
-from trainer_dashboard.cluster_authenticator import ClusterAuthenticator
-from trainer_dashboard.event_stream import Changes, EventStream
-from trainer_dashboard.log_stream import LogSource, LogStreams
-from trainer_dashboard.memory import OF_ONE
-from trainer_dashboard.metric_feed import MetricFeeds
-from trainer_dashboard.namespace_informers import NamespaceInformers
-from trainer_dashboard.parties import REQUESTS_OF_ONE, Parties
+from trainer_dashboard.access.cluster_authenticator import ClusterAuthenticator
+from trainer_dashboard.access.memory import OF_ONE
+from trainer_dashboard.access.parties import REQUESTS_OF_ONE, Parties
+from trainer_dashboard.access.viewer import Owner
+from trainer_dashboard.live.event_stream import Changes, EventStream
+from trainer_dashboard.live.log_stream import LogSource, LogStreams
+from trainer_dashboard.live.metric_feed import MetricFeeds
+from trainer_dashboard.live.namespace_informers import NamespaceInformers
+from trainer_dashboard.requests import submissions
 from trainer_dashboard.server import Dashboard, DashboardOptions
-from trainer_dashboard.viewer import Owner
 from trainer_kube_testing import ManualClock
 
 EVENTS = 100

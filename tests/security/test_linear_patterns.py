@@ -22,7 +22,7 @@ from trainer.kube.logs import redaction
 from trainer.kube.logs.redaction import LONGEST_VALUE, redact
 from trainer.kube.rest import transport
 from trainer.plugins.jobset import wait
-from trainer_dashboard.history import secret_forms
+from trainer_dashboard.recipe import secret_forms
 
 ROOT = Path(__file__).parents[2]
 LENGTH = 400_000

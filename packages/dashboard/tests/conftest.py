@@ -21,10 +21,10 @@ from trainer.kube.resource import Resource
 from trainer.v1alpha1.client import SERVED
 from trainer.v1alpha1.discovery import V2ALPHA1, Served
 from trainer.workloads import JOBSETS
-from trainer_dashboard.authenticator import LoopbackAuthenticator
-from trainer_dashboard.bundle import Bundle, BundleFile
-from trainer_dashboard.past_trainings import PastTrainings
+from trainer_dashboard.access.authenticator import LoopbackAuthenticator
+from trainer_dashboard.past.past_trainings import PastTrainings
 from trainer_dashboard.server import Dashboard, DashboardOptions
+from trainer_dashboard.serving.bundle import Bundle, BundleFile
 from trainer_kube_testing import FakeClient
 
 _LONGEST_EVENT = 8 * 1024 * 1024

@@ -16,12 +16,12 @@ import pytest
 
 from packages.dashboard.tests.conftest import train_job
 from packages.dashboard.tests.members import READS, TOKEN, ClusterClient
-from packages.dashboard.tests.past import KUBE_SYSTEM, past_training, save
+from packages.dashboard.tests.past_trainings import KUBE_SYSTEM, past_training, save
 from tests.kube.certificates import Authority, Pair
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.rest.tls import load_pair
 from trainer.kube.serving.tls import CERTIFICATE_TIMEOUT
-from trainer_dashboard.cluster_authenticator import Proxy
+from trainer_dashboard.access.cluster_authenticator import Proxy
 from trainer_dashboard.cluster_server import ClusterServer, ClusterServerOptions
 from trainer_dashboard.history.database import Database
 from trainer_kube_testing import ManualClock

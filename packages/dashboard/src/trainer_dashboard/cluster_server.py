@@ -19,10 +19,10 @@ from trainer.kube.manager.health_server import HealthServer
 from trainer.kube.serving.certificates import FileCertificates, SelfSignedCertificates
 from trainer.kube.serving.tls import ServingTls
 from trainer.v1alpha1.discovery import find_served, watch_served
-from trainer_dashboard.cluster_authenticator import ClusterAuthenticator, Proxy, UserClients
+from trainer_dashboard.access.cluster_authenticator import ClusterAuthenticator, Proxy, UserClients
 from trainer_dashboard.history.database import Database
-from trainer_dashboard.past_trainings import PastTrainings
-from trainer_dashboard.recording import Recording
+from trainer_dashboard.past.past_trainings import PastTrainings
+from trainer_dashboard.past.recording import Recording
 from trainer_dashboard.server import Dashboard, DashboardOptions
 
 

@@ -27,22 +27,22 @@ from trainer.kube.selection import Selection
 from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 from trainer.v1alpha1.discovery import Served
-from trainer_dashboard.actions import may
-from trainer_dashboard.answers import data, failure, refusal, unauthorized
-from trainer_dashboard.authenticator import Authenticator
-from trainer_dashboard.board import Board
-from trainer_dashboard.bundle import Bundle
-from trainer_dashboard.comparison import COMPARED, Comparisons
-from trainer_dashboard.job_page import JobPages
-from trainer_dashboard.log_stream import SOURCES, LogSource, LogStreams
-from trainer_dashboard.metric_feed import MetricFeeds
-from trainer_dashboard.namespace_informers import NamespaceInformers
-from trainer_dashboard.parties import CONNECTIONS, REQUESTS_OF_ONE, STREAMS_OF_ONE, Parties, Party, Stream
-from trainer_dashboard.past_trainings import PastTrainings
-from trainer_dashboard.recording import Recording
-from trainer_dashboard.user_requests import NAME, Shown, UserRequests
-from trainer_dashboard.viewer import Viewer, may_list
-from trainer_dashboard.visible import NamespaceScope
+from trainer_dashboard.access.actions import may
+from trainer_dashboard.access.authenticator import Authenticator
+from trainer_dashboard.access.parties import CONNECTIONS, REQUESTS_OF_ONE, STREAMS_OF_ONE, Parties, Party, Stream
+from trainer_dashboard.access.viewer import Viewer, may_list
+from trainer_dashboard.access.visible import NamespaceScope
+from trainer_dashboard.live.board import Board
+from trainer_dashboard.live.comparison import COMPARED, Comparisons
+from trainer_dashboard.live.job_page import JobPages
+from trainer_dashboard.live.log_stream import SOURCES, LogSource, LogStreams
+from trainer_dashboard.live.metric_feed import MetricFeeds
+from trainer_dashboard.live.namespace_informers import NamespaceInformers
+from trainer_dashboard.past.past_trainings import PastTrainings
+from trainer_dashboard.past.recording import Recording
+from trainer_dashboard.requests.user_requests import NAME, Shown, UserRequests
+from trainer_dashboard.serving.answers import data, failure, refusal, unauthorized
+from trainer_dashboard.serving.bundle import Bundle
 
 HOST = "127.0.0.1"
 _NOT_FOUND = "there is nothing at this path"
@@ -115,7 +115,7 @@ class Dashboard:
         bundle: the page; default: that of the package.
         past: answers from the history. Default: there is none, so that trainings that are gone are not shown.
         recording: records what is shown while the page is served. Default: nobody does so here.
-        parties: what each party may take of the process. Default: as `trainer_dashboard.parties` has it.
+        parties: what each party may take of the process. Default: as `trainer_dashboard.access.parties` has it.
     """
 
     def __init__(

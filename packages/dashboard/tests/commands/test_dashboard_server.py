@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from packages.dashboard.tests.members import ClusterClient
 from trainer.cli.app import app
 from trainer.kube.rest.connection import ConnectionOptions
-from trainer_dashboard.cluster_authenticator import Proxy
+from trainer_dashboard.access.cluster_authenticator import Proxy
 from trainer_dashboard.cluster_server import ClusterServer, ClusterServerOptions
 
 SECRET = "s" * 32

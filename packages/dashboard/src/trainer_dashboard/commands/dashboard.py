@@ -18,11 +18,11 @@ from trainer.explain.target import CommandOptions
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.rest.connection import ConnectionOptions, contexts_of
-from trainer_dashboard.authenticator import LoopbackAuthenticator
+from trainer_dashboard.access.authenticator import LoopbackAuthenticator
 from trainer_dashboard.commands.history_database import DatabaseUrl, database_of
 from trainer_dashboard.commands.redirect_file import RedirectFile
-from trainer_dashboard.past_trainings import PastTrainings
-from trainer_dashboard.recording import Recording
+from trainer_dashboard.past.past_trainings import PastTrainings
+from trainer_dashboard.past.recording import Recording
 from trainer_dashboard.server import Dashboard, DashboardOptions, OtherCluster
 
 _OTHERS: Final = 30

@@ -14,7 +14,7 @@ from trainer.cli.options import Context, Kubeconfig
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.rest.connection import ConnectionOptions, connect
-from trainer_dashboard.cluster_authenticator import GROUP_HEADER, USER_HEADER, Proxy
+from trainer_dashboard.access.cluster_authenticator import GROUP_HEADER, USER_HEADER, Proxy
 from trainer_dashboard.cluster_server import ClusterServer, ClusterServerOptions
 from trainer_dashboard.commands.history_database import VARIABLE, ServedDatabaseUrl, database_of
 

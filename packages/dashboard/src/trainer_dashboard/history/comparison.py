@@ -10,8 +10,8 @@ import msgspec
 
 from trainer.kube.objects import Object, mapping_at
 from trainer_dashboard.history.queries import History, TrainingRecord
-from trainer_dashboard.parameters import parameters_of, with_reported
-from trainer_dashboard.user_command import UserCommand
+from trainer_dashboard.recipe.parameters import parameters_of, with_reported
+from trainer_dashboard.recipe.user_command import UserCommand
 
 DIFFERENCES_LIMIT = 200
 """Differences of each part that are given; a spec may have some thousands."""

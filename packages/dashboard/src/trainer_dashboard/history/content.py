@@ -10,7 +10,7 @@ import msgspec
 from trainer.kube.logs.redaction import REDACTED
 from trainer.kube.logs.secret_words import is_secret
 from trainer.kube.objects import Object, mapping_at
-from trainer_dashboard.history.secret_forms import clean_text
+from trainer_dashboard.recipe.secret_forms import clean_text
 
 OBJECT_LIMIT = 512 * 1024
 """Bytes of JSON of one object; of a larger one its metadata and status are kept."""

@@ -24,7 +24,7 @@ from trainer_dashboard.history.errors import HistoryError
 from trainer_dashboard.history.persistence import Persistence
 from trainer_dashboard.history.records import has_log_tail, put
 from trainer_dashboard.history.schema import LOG_TAILS
-from trainer_dashboard.history.secret_forms import clean_text
+from trainer_dashboard.recipe.secret_forms import clean_text
 
 log = get_logger(__name__)
 

@@ -24,7 +24,7 @@ from trainer.kube.logger import get_logger
 from trainer.kube.objects import Object, find_condition
 from trainer_dashboard.history.persistence import Persistence
 from trainer_dashboard.history.records import DueNotification, due_notifications, note_delivery
-from trainer_dashboard.history.secret_forms import clean_text
+from trainer_dashboard.recipe.secret_forms import clean_text
 
 log = get_logger(__name__)
 

@@ -20,7 +20,7 @@ from trainer.kube.objects import (
 from trainer.progress.interest import MetricValue
 from trainer.progress.primary import training_job
 from trainer.view.row import TrainJobRow
-from trainer_dashboard.history.secret_forms import clean_text
+from trainer_dashboard.recipe.secret_forms import clean_text
 
 _SHORT, _LONG = 256, 1024
 _NAME, _METRICS, _METRICS_LIMIT = 64, 16, 2048

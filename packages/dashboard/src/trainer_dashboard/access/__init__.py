@@ -1,0 +1,1 @@
+"""Who looks at the page, what they may see and do, and how much of the process each of them gets."""

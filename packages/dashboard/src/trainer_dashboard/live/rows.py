@@ -1,0 +1,63 @@
+"""What the dashboard shows of a TrainJob: a row of the list, and all of it on its page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from trainer.api.trainjob_status import STEP_FIELDS
+from trainer.kube.objects import Object, mapping_at, metadata_of, objects_in, resource_version_of
+from trainer.view.row import TrainJobRow
+from trainer_dashboard.recipe.recipe import recipe_of
+
+_NONE: Final[Mapping[str, str]] = {}
+_LONGEST_TEXT = 200
+"""Characters of a text that others have written."""
+
+
+def row_of(row: TrainJobRow) -> Object:
+    """A TrainJob in the list."""
+    return {
+        "uid": row.uid,
+        "namespace": row.namespace,
+        "name": row.name,
+        "state": row.state,
+        "message": row.message[:_LONGEST_TEXT],
+        "progress": row.progress.percentage,
+        "remaining": None if row.has_ended else row.progress.remaining_seconds,
+        "remainingText": "" if row.has_ended else row.progress.remaining or row.progress.silence,
+        "runtime": row.runtime,
+        "runtimeKind": row.runtime_kind,
+        "nodes": row.nodes,
+        "devicesPerNode": row.devices_per_node,
+        "owner": row.owner[:_LONGEST_TEXT],
+        "created": row.created,
+        "since": row.since,
+        "ended": row.ended,
+        "isSuspended": row.is_suspended,
+        "isDeleted": row.is_being_deleted,
+    }
+
+
+def page_of(job: Object, reported: Mapping[str, str] = _NONE) -> Object:
+    """A TrainJob on its page, with the parameters that its reporter has found, without secrets."""
+    status = mapping_at(job, "status")
+    return row_of(TrainJobRow.of(job)) | {
+        "resourceVersion": resource_version_of(job),
+        "generation": metadata_of(job).get("generation"),
+        "conditions": objects_in(status.get("conditions")),
+        "started": status.get("startTime"),
+        "bounds": _bounds(mapping_at(status, "scale")),
+        "trainerStatus": mapping_at(status, "trainerStatus") or None,
+        "steps": [
+            {"name": name} | mapping_at(status, field) for name, field in STEP_FIELDS.items() if status.get(field)
+        ],
+        "jobs": objects_in(status.get("jobsStatus")),
+        "recipe": recipe_of(job, reported),
+    }
+
+
+def _bounds(scale: Object) -> Object | None:
+    """How many nodes an elastic training may have; None for any other."""
+    least, most = scale.get("minNodes"), scale.get("maxNodes")
+    return None if least is None or most is None else {"least": least, "most": most}

@@ -1,0 +1,1 @@
+"""What pages show of trainings that have ended or are gone."""

@@ -1,0 +1,1 @@
+"""What a training runs: its command, its parameters, and texts without their secrets."""

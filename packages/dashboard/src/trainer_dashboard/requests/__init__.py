@@ -1,0 +1,1 @@
+"""What pages ask for once: objects, explanations, submissions, the cluster and its queues."""

@@ -1,0 +1,49 @@
+"""What the page gets of a TrainJob."""
+
+from __future__ import annotations
+
+from packages.dashboard.tests.conftest import train_job
+from trainer_dashboard.live.rows import page_of
+
+
+def test_row() -> None:
+    """A row has what the page shows and sorts by; of what has ended nothing remains."""
+    progress = {"progressPercentage": 40, "estimatedRemainingSeconds": 60, "estimatedRemainingTimeSummary": "1 minute"}
+    row = page_of(train_job(state="Running", trainerStatus=progress, scale={"nodes": 5}))
+    assert (row["state"], row["nodes"], row["progress"]) == ("Running", 5, 40)
+    assert (row["remaining"], row["remainingText"], row["ended"]) == (60, "1 minute", None)
+    row = page_of(train_job(state="Failed", trainerStatus=progress))
+    assert (row["state"], row["progress"], row["remaining"], row["remainingText"]) == ("Failed", 40, None, "")
+
+
+def test_since() -> None:
+    """A row says since when its state is explained as it is."""
+    time = "2026-01-01T00:00:00Z"
+    pending = {"type": "Pending", "status": "True", "message": "no node", "lastTransitionTime": time}
+    assert page_of(train_job(state="Pending", conditions=[pending]))["since"] == time
+    assert page_of(train_job(state="Running", conditions=[pending]))["since"] is None
+
+
+def test_bounds() -> None:
+    """The page knows how many nodes an elastic training may have."""
+    assert page_of(train_job(scale={"nodes": 2, "minNodes": 1, "maxNodes": 4}))["bounds"] == {"least": 1, "most": 4}
+    assert page_of(train_job())["bounds"] is None
+
+
+def test_long_message() -> None:
+    """A row has a part of a message, and the page all of it."""
+    failed = {"type": "Failed", "status": "True", "message": "x" * 1000}
+    job = train_job(state="Failed", conditions=[failed])
+    job["metadata"]["annotations"] = {"app.kubernetes.io/created-by": "me" * 500}
+    page = page_of(job)
+    assert len(page["message"]) == len(page["owner"]) == 200
+    assert len(page["conditions"][0]["message"]) == 1000
+
+
+def test_steps() -> None:
+    """The page has the steps beside the training, in the order in which they run."""
+    job = train_job(exporterStatus={"state": "Running"}, dataInitializerStatus={"state": "Complete"})
+    assert [(step["name"], step["state"]) for step in page_of(job)["steps"]] == [
+        ("dataset-initializer", "Complete"),
+        ("model-exporter", "Running"),
+    ]
