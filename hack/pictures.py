@@ -58,7 +58,7 @@ for step in range(10, (until or args.steps) + 1, 10):
         eval_metrics={"eval_loss": round(loss * 1.05, 4), "accuracy": round(accuracy, 4)} if step % 50 == 0 else None,
         force=True,
     )
-    time.sleep(0.02)
+    time.sleep(0.2)
     if "FAIL" in os.environ and share > 0.3:
         shape = f"({args.batch_size}x1024 and 768x1024)"
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied {shape}")
@@ -141,7 +141,9 @@ class Trainer:
     def dashboard(self) -> Iterator[str]:
         """The address of the dashboard, with its token."""
         command = [self._program, "dashboard", "--no-browser"]
-        with subprocess.Popen(command, env=self._environment, text=True, stdout=subprocess.PIPE) as process:
+        # The commands that the page shows then do without the path of the kubeconfig.
+        environment = self._environment | {"KUBECONFIG": str(self.kubeconfig)}
+        with subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             try:
                 yield next(line.split()[-1] for line in process.stdout if line.startswith("dashboard: "))

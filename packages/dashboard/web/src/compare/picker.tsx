@@ -37,7 +37,7 @@ export function Picker({ chosen, onChange, onClose }: PickerProperties) {
     <ChoiceList title={title} of={choices} more={more} chosen={chosen} isFull={room === 0} onToggle={toggle} />
   );
   return (
-    <Dialog class="picker" labelledBy="picker-title" isLight onClose={onClose}>
+    <Dialog class="training-picker" labelledBy="picker-title" isLight onClose={onClose}>
       <header>
         <h2 id="picker-title">Choose trainings</h2>
         <p role="status" class="quiet">
