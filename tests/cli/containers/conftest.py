@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -149,9 +149,11 @@ async def _pump(
     sink: MemoryObjectSendStream[tuple[OutputStream, bytes]],
 ) -> None:
     assert source is not None
-    async with sink:
-        async for chunk in source:
-            await sink.send((stream, chunk))
+    # The command may be left before it has ended.
+    with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+        async with sink:
+            async for chunk in source:
+                await sink.send((stream, chunk))
 
 
 @pytest.fixture
