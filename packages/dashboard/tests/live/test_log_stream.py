@@ -134,3 +134,21 @@ async def test_reader_that_never_comes_back() -> None:
         reader.come_back()
         await settle()
     assert len(reader.events("lines")) == 1
+
+
+async def test_bar() -> None:
+    """A line that is written over is shown by the last state that is whole, until it has ended."""
+    clock, reader = ManualClock(), Reader()
+    async with following(reader, clock) as log:
+        log.write(b"10%\r 20%\r 30%")
+        while not reader.events("state"):
+            await clock.advance(0.5)
+        log.write(b"\r 40%")
+        while len(reader.events("state")) < 2:
+            await clock.advance(0.5)
+        log.write(b"\r100%\n")
+        while len(reader.events("lines")) < 2:
+            await clock.advance(0.5)
+        await clock.advance(5)
+    assert [(event["source"], event["line"][1].strip()) for event in reader.events("state")] == [(0, "20%"), (0, "30%")]
+    assert [text for _, text in reader.events("lines")[1]["lines"]] == ["100%"]

@@ -20,7 +20,7 @@ from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.podlogs.tail import Tail, last_lines
 from trainer.kube.resource import PODS
-from trainer.progress.log_lines import log_lines
+from trainer.progress.log_lines import LogLine, log_lines
 from trainer.workloads.containers import has_ended
 from trainer_dashboard.access.parties import OF_LOG, Stream
 from trainer_dashboard.access.viewer import Viewer
@@ -53,7 +53,11 @@ class LogSource(NamedTuple):
 
 
 class LogStreams:
-    """Streams of logs: `lines` of a source by its number, and `end`, with the reason, when it writes nothing more."""
+    """Streams of logs: events of a source by its number.
+
+    `lines` have its lines; `state` the last line, which is written over and has not ended, until the next lines; `end`
+    the reason for which it writes nothing more.
+    """
 
     def __init__(self, namespaces: NamespaceInformers, clock: Clock) -> None:
         self._namespaces = namespaces
@@ -89,15 +93,18 @@ class LogStreams:
         open_ones = dict(enumerate(followers))
         while open_ones:
             await changes.wait()
-            while any(follower.has_lines for follower in open_ones.values()):
+            while any(follower.has_news for follower in open_ones.values()):
                 # A part of each: none waits for another one that writes as fast as it is read.
                 for number, follower in open_ones.items():
                     if follower.has_lines:
                         await stream.turn()
                         lines, dropped = follower.take()
                         await stream.send("lines", {"source": number, "dropped": dropped, "lines": lines})
+                    if state := follower.take_state():
+                        await stream.turn()
+                        await stream.send("state", {"source": number, "line": state})
             for number, follower in list(open_ones.items()):
-                if follower.reason is not None and not follower.has_lines:
+                if follower.reason is not None and not follower.has_news:
                     del open_ones[number]
                     await stream.send("end", {"source": number, "reason": follower.reason})
             await self._clock.sleep(_PAUSE)
@@ -130,6 +137,7 @@ class _Follower:
         self._near = near
         self._changes = changes
         self._waiting: deque[bytes] = deque()
+        self._state = b""
         self._size = 0
         self._dropped = 0
         self._count: Callable[[int], None]
@@ -170,11 +178,18 @@ class _Follower:
 
     def _log(self, *, since: Instant | None = None, tail_lines: int | None = None) -> ContainerLog:
         options = ContainerLogOptions(since=since, tail_lines=tail_lines, line_limit=_LONGEST_LINE, pace=_PAUSE)
-        return ContainerLog(self._client, self._namespace, *self._source, clock=self._clock, options=options)
+        return ContainerLog(
+            self._client, self._namespace, *self._source, clock=self._clock, options=options, on_state=self._take_state
+        )
 
     def _is_finished(self) -> bool:
         pod = self._near.pods.lister.get(ObjectKey(self._namespace, self._source.pod))
         return pod is None or has_ended(pod, self._source.container)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether lines wait, or the state of one that has not ended."""
+        return bool(self._waiting or self._state)
 
     @property
     def has_lines(self) -> bool:
@@ -192,10 +207,23 @@ class _Follower:
         dropped, self._dropped = self._dropped, 0
         return lines, dropped
 
+    def take_state(self) -> msgspec.Raw | None:
+        """The line that is written over, if it has another state than before."""
+        state, self._state = self._state, b""
+        return msgspec.Raw(state) if state else None
+
+    def _take_state(self, line: bytes) -> None:
+        for found in log_lines(line, with_overwritten=True):
+            self._state = _encoded(found)
+        self._changes.notify()
+
     def _take(self, block: bytes) -> None:
-        for line in log_lines(block):
-            text = line.text if len(line.text) <= LONGEST_TEXT else f"{line.text[:LONGEST_TEXT]}..."
-            encoded = msgspec.json.encode((line.stamp, text))
+        for line in log_lines(block, with_overwritten=True):
+            encoded = _encoded(line)
+            if line.is_overwritten:
+                self._state = encoded
+                continue
+            self._state = b""
             self._waiting.append(encoded)
             self._size += len(encoded) + _OF_LINE
             while len(self._waiting) > LAST_LINES or self._size > WAITING_BYTES:
@@ -214,3 +242,8 @@ class _Follower:
         line = self._waiting.popleft()
         self._size -= len(line) + _OF_LINE
         return line
+
+
+def _encoded(line: LogLine) -> bytes:
+    text = line.text if len(line.text) <= LONGEST_TEXT else f"{line.text[:LONGEST_TEXT]}..."
+    return msgspec.json.encode((line.stamp, text))

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { KEPT, type Line, add, bySource, having, shown } from "./log_lines";
+import { KEPT, type Line, add, bySource, having, shown, unfinished } from "./log_lines";
 
 test("lines of several sources are in the order in which they were written", () => {
   const first = add([], 0, [["2026-01-01T00:00:01Z", "a"], ["2026-01-01T00:00:03Z", "c"]], 0);
@@ -48,4 +48,12 @@ test("each line is searched once for a text, however often it is asked about", (
   const has = having("epoch");
   expect([has(line), has(line), has(line)]).toEqual([true, true, true]);
   expect(looks).toBe(1);
+});
+
+test("the state of a line that has not ended keeps its place below all others", () => {
+  const [first, second] = [unfinished(2, ["2026-01-01T00:00:00Z", "10%"]), unfinished(2, ["2026-01-01T00:00:01Z", "20%"])];
+  expect(first.id).toBeLessThan(0);
+  expect(second.id).toBe(first.id);
+  expect(unfinished(3, ["", "10%"]).id).not.toBe(first.id);
+  expect(second).toMatchObject({ source: 2, text: "20%" });
 });

@@ -29,6 +29,11 @@ export function add(lines: readonly Line[], source: number, added: readonly [str
   return lines.slice(0, split).concat(tail).slice(-KEPT);
 }
 
+/** The line of a source that is written over and has not ended; its id stays, and is below those of all lines. */
+export function unfinished(source: number, [stamp, text]: readonly [string, string]): Line {
+  return { id: -1 - source, source, stamp, time: stamp.replace(/Z$/, ""), ...looked(text) };
+}
+
 /** Whether a line has a text, given in lower case; each line is looked at once. */
 export function having(wanted: string): (line: Line) => boolean {
   const known = new WeakMap<Line, boolean>();

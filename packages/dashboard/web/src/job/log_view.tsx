@@ -150,7 +150,7 @@ function Screen({ lines, choice, labels }: Shown) {
   const found = useMemo(() => (wanted && isFiltered ? lines.filter(isMatch) : lines), [lines, isMatch, isFiltered]);
   const visible = useMemo(() => found.slice(-SHOWN), [found]);
   // Only lines that are shown can be walked to.
-  const stops = useMemo(() => (wanted ? visible.filter(isMatch).map(({ id }) => id) : []), [visible, isMatch]);
+  const stops = useMemo(() => (wanted ? visible.filter((line) => line.id >= 0 && isMatch(line)).map(({ id }) => id) : []), [visible, isMatch]);
   const follow = () => {
     setFollowing(true);
     setCurrent(-1);

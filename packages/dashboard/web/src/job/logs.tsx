@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { follow } from "../api";
 import type { Node } from "../model";
 import { Problem } from "../parts";
-import { type Line, add } from "./log_lines";
+import { type Line, add, unfinished } from "./log_lines";
 import { LogView, SOURCES, type Source, useLogChoice } from "./log_view";
 
 /** The containers with logs; the present pod of each node before those that it has replaced. */
@@ -52,6 +52,8 @@ function useLines(namespace: string, sources: string[]) {
   const key = sources.join(" ");
   useEffect(() => {
     let lines: Line[] = [];
+    // Of each source, the line that is written over and has not ended.
+    const states = new Map<number, Line>();
     let ended = new Map<number, string>();
     let dropped = 0;
     let count = 0;
@@ -59,7 +61,7 @@ function useLines(namespace: string, sources: string[]) {
     let frame = 0;
     const show = () => {
       cancelAnimationFrame(frame);
-      frame = requestAnimationFrame(() => setState({ lines, ended, dropped, problem }));
+      frame = requestAnimationFrame(() => setState({ lines: [...lines, ...states.values()], ended, dropped, problem }));
     };
     show();
     if (sources.length === 0) return () => cancelAnimationFrame(frame);
@@ -69,17 +71,25 @@ function useLines(namespace: string, sources: string[]) {
         if (name === "lines") {
           const news = data as { source: number; dropped: number; lines: [string, string][] };
           lines = add(lines, news.source, news.lines, count);
+          states.delete(news.source);
           count += news.lines.length;
           dropped += news.dropped;
+        } else if (name === "state") {
+          const { source, line } = data as { source: number; line: [string, string] };
+          states.set(source, unfinished(source, line));
         } else if (name === "end") {
           const end = data as { source: number; reason: string };
+          states.delete(end.source);
           ended = new Map(ended).set(end.source, end.reason);
         }
         show();
       },
       state(reason) {
         // A stream that opens begins with the last lines.
-        if (!reason) [lines, ended, dropped] = [[], new Map<number, string>(), 0];
+        if (!reason) {
+          [lines, ended, dropped] = [[], new Map<number, string>(), 0];
+          states.clear();
+        }
         problem = reason;
         show();
       },
