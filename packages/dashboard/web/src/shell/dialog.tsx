@@ -53,6 +53,11 @@ export function Dialog({ class: name, label, labelledBy, isLight = false, onClos
       {...(name ? { class: name } : {})}
       {...(label ? { "aria-label": label } : {})}
       {...(labelledBy ? { "aria-labelledby": labelledBy } : {})}
+      onCancel={(event) => {
+        // Its own close would be said later than the next key comes.
+        event.preventDefault();
+        onClose();
+      }}
       onClose={(event) => event.currentTarget.isConnected && onClose()}
       onClick={(event) => isLight && event.target === event.currentTarget && onClose()}
     >
