@@ -45,6 +45,7 @@ _SECRET_ITSELF = {"secret": {"id"}, "webhook": {"url", "uri"}, "dsn": {"url", "u
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _LONGEST_NAME = 256
+"""Characters of a name that are looked at, and kept with what was found: tenants choose the names."""
 _NO_SECRET = re.compile(r"(?i:true|false|null|none|nil|yes|no|on|off|~)?")
 _NUMBER = re.compile(r"[-+~<>]?[0-9][0-9.,_]{0,20}(?:e[-+]?[0-9]{1,3})?\ ?(?:[A-Za-z%/]{0,6}|/\ ?[0-9][0-9.,_]{0,20})")
 
@@ -57,12 +58,12 @@ CREDENTIAL_NAMES = (
 
 def names_secret(name: str) -> bool:
     """Whether a name is one of a secret."""
-    return _secret_word(name) is not None
+    return _secret_word(name[:_LONGEST_NAME]) is not None
 
 
 def is_secret(name: str, value: str) -> bool:
     """Whether a value is secret by its name; none is what says yes or no, nor a number of tokens."""
-    word = _secret_word(name)
+    word = _secret_word(name[:_LONGEST_NAME])
     if word is None or _NO_SECRET.fullmatch(value):
         return False
     return word in _PASSWORDS or _NUMBER.fullmatch(value) is None
@@ -71,7 +72,7 @@ def is_secret(name: str, value: str) -> bool:
 @lru_cache(maxsize=4096)
 def _secret_word(name: str) -> str | None:
     """The word of a name that says that it is one of a secret."""
-    words = [word.lower() for word in _WORD.findall(name[:_LONGEST_NAME])]
+    words = [word.lower() for word in _WORD.findall(name)]
     for place in range(len(words)):
         found = _secret_at(words, place, is_of_capitals=name.isupper())
         if found is not None and not (set(words[place + 1 :]) & _NOT_ITSELF) - _SECRET_ITSELF.get(found, set()):

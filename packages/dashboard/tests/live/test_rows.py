@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from packages.dashboard.tests.conftest import train_job
-from trainer_dashboard.live.rows import page_of
+from trainer.kube.objects import Object
+from trainer_dashboard.live import rows
+
+
+def page_of(job: Object) -> Object:
+    """A TrainJob that runs nothing."""
+    return rows.page_of(job, {})
 
 
 def test_row() -> None:

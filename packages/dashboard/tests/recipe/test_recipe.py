@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
 
 from packages.dashboard.tests.conftest import train_job
 from trainer.kube.logs.redaction import REDACTED
-from trainer_dashboard.live.rows import page_of
 from trainer_dashboard.recipe.recipe import recipe_of
 
 
@@ -129,7 +129,7 @@ def test_rest() -> None:
         "resourcesPerNode": {"limits": {"nvidia.com/gpu": 2}},
     }
     job["spec"]["initializer"] = {"dataset": {"storageUri": "hf://data"}, "model": {}}
-    found = page_of(job)["recipe"]
+    found = recipe_of(job)
     assert (found["image"], found["processes"], found["revision"]) == ("a:1", "4", "abc123")
     assert (found["resources"], found["data"]) == ({"nvidia.com/gpu": "2"}, [["dataset", "hf://data"]])
 
@@ -139,3 +139,19 @@ def test_emptiness() -> None:
     found = recipe(command="python", args={}, env=[{}, {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "x"}}}])
     assert (found["command"], found["args"]) == ([], [])
     assert [each["origin"] for each in found["env"]] == ["", "field x"]
+
+
+def test_bounds() -> None:
+    """Of a TrainJob as large as the API server takes only a part is read, and nothing of it is kept."""
+    huge = ["--" + f"{index}" + "a" * 1_000_000 for index in range(2)]
+    tracemalloc.start()
+    variables = [{"name": "A", "value": "b" * 2000}] * 400
+    found = recipe(command=huge, args=["python --token hunter2 " * 200] * 400, env=variables)
+    kept = tracemalloc.get_traced_memory()[0] - len(str(found))
+    tracemalloc.stop()
+    words = [*found["command"], *found["args"]]
+    assert sum(map(len, words)) < 64 * 1024
+    assert words[-1] == "..."
+    assert "hunter2" not in str(words)
+    assert [len(each["value"]) for each in found["env"]][-2:] == [2000, 3]
+    assert kept < 4_000_000

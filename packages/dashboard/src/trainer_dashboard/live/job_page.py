@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +18,7 @@ from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.change_handler import ChangeHandler
 from trainer.kube.cache.informer import Informer
 from trainer.kube.clock import Clock, move_on_after
-from trainer.kube.objects import Object, ObjectKey, key_of, namespace_of, uid_of
+from trainer.kube.objects import Object, ObjectKey, annotations_of, key_of, metadata_of, namespace_of, uid_of
 from trainer.kube.resource import EVENTS, PODS
 from trainer.workloads.related_events import involved_names
 from trainer_dashboard.access.parties import Stream
@@ -29,11 +29,13 @@ from trainer_dashboard.live.event_stream import Changes, EventStream, event_stre
 from trainer_dashboard.live.metric_feed import MetricFeed, MetricFeeds
 from trainer_dashboard.live.namespace_informers import NamespaceCache, NamespaceInformers
 from trainer_dashboard.live.rows import page_of
+from trainer_dashboard.recipe.recipe import recipe_of
 
 CHECK = 2.0
 """Seconds after which a page without changes looks for problems of its watches, which notify nobody."""
 
 _NOTHING: Final = msgspec.Raw(b"[]")
+_NONE: Final[Mapping[str, str]] = {}
 
 
 @contextmanager
@@ -161,6 +163,8 @@ class _Page:
         self._feed = feed
         self._curves = CurveReader(feed.curves) if feed is not None else None
         self._sent: dict[str, bytes] = {}
+        self._recipe: tuple[tuple[object, ...], Object] | None = None
+        """With what it was made of: to look for secrets in a large TrainJob takes longer than all else here."""
 
     async def send(
         self, job: Object, nodes: msgspec.Raw, events: list[Object], problems: list[str], permissions: PagePermissions
@@ -170,8 +174,9 @@ class _Page:
         problems = [*problems, *permissions.problems(namespace_of(job))]
         if self._feed is not None and self._feed.problem and permissions.logs:
             problems.append(f"metrics cannot be read: {self._feed.problem}")
+        reported = self._feed.parameters if self._feed is not None and permissions.logs else _NONE
         parts = {
-            "job": page_of(job, self._feed.parameters if self._feed is not None and permissions.logs else {}),
+            "job": page_of(job, self._recipe_of(job, reported)),
             "nodes": nodes,
             "events": events,
             "problems": problems,
@@ -185,6 +190,12 @@ class _Page:
                 await self._stream.send(name, msgspec.Raw(encoded))
         if self._curves is not None and permissions.logs:
             await self._stream.send_each("metrics", self._curves.pieces())
+
+    def _recipe_of(self, job: Object, reported: Mapping[str, str]) -> Object:
+        source = (metadata_of(job).get("generation"), annotations_of(job), reported)
+        if self._recipe is None or self._recipe[0] != source:
+            self._recipe = source, recipe_of(job, reported)
+        return self._recipe[1]
 
 
 def _is_or_may_shadow(key: ObjectKey, job: CachedObject) -> bool:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
-
 from trainer.api.trainjob_status import STEP_FIELDS
 from trainer.kube.objects import Object, mapping_at, metadata_of, objects_in, resource_version_of
 from trainer.view.row import TrainJobRow
-from trainer_dashboard.recipe.recipe import recipe_of
 
-_NONE: Final[Mapping[str, str]] = {}
 _LONGEST_TEXT = 200
 """Characters of a text that others have written."""
 
@@ -39,8 +34,8 @@ def row_of(row: TrainJobRow) -> Object:
     }
 
 
-def page_of(job: Object, reported: Mapping[str, str] = _NONE) -> Object:
-    """A TrainJob on its page, with the parameters that its reporter has found, without secrets."""
+def page_of(job: Object, recipe: Object) -> Object:
+    """A TrainJob on its page, with what it runs."""
     status = mapping_at(job, "status")
     return row_of(TrainJobRow.of(job)) | {
         "resourceVersion": resource_version_of(job),
@@ -53,7 +48,7 @@ def page_of(job: Object, reported: Mapping[str, str] = _NONE) -> Object:
             {"name": name} | mapping_at(status, field) for name, field in STEP_FIELDS.items() if status.get(field)
         ],
         "jobs": objects_in(status.get("jobsStatus")),
-        "recipe": recipe_of(job, reported),
+        "recipe": recipe,
     }
 
 

@@ -13,6 +13,7 @@ from trainer.progress.interest import MetricValue, by_interest
 from trainer_dashboard.history.queries import History, RecordedEvent, TrainingRecord
 from trainer_dashboard.live.curves import SAMPLES, CurveReader
 from trainer_dashboard.live.rows import page_of
+from trainer_dashboard.recipe.recipe import recipe_of
 
 LOGS: Final = 16
 """Containers whose last lines are shown side by side; a training may have thousands, of 64 KiB each."""
@@ -40,7 +41,7 @@ def past_page(history: History, record: TrainingRecord, *, may_read_logs: bool) 
     """A training on its page: its row, and the TrainJob as it was last, where it was kept."""
     job = history.document(record.uid, "trainjob")
     reported = history.parameters(record.uid) if may_read_logs else {}
-    return {"training": past_row(record), "job": page_of(job, reported) if job is not None else None}
+    return {"training": past_row(record), "job": page_of(job, recipe_of(job, reported)) if job is not None else None}
 
 
 def past_curves(history: History, uid: str) -> msgspec.Raw | None:

@@ -10,11 +10,18 @@ from trainer.kube.logs.secret_words import is_secret, names_secret
 from trainer.kube.objects import Object, annotations_of, mapping_at, objects_in
 from trainer_dashboard.recipe.parameters import parameters_of, with_reported
 from trainer_dashboard.recipe.secret_forms import clean_text
+from trainer_dashboard.recipe.shell_words import LONGEST_SCRIPT
 from trainer_dashboard.recipe.user_command import MOST, UserCommand
 
 _LONGEST_TEXT: Final = 2048
 """Characters of a word or value; scripts of whole pages are written into commands."""
 _LONGEST_OPTION: Final = 128
+_LONGEST_READ: Final = LONGEST_SCRIPT + 4096
+"""Characters of a word or value that are read: a whole script, and a secret that begins within it."""
+_MOST_READ: Final = 64 * 1024
+"""Characters of all words, or all values, that are read: to look for secrets takes a microsecond for each of them."""
+_MORE: Final = "..."
+"""Stands for the words and values beyond."""
 _REVISIONS: Final = frozenset({"git-revision", "git-commit", "git-sha", "revision"})
 """The last parts of annotations that name the revision of the code."""
 _DATA: Final = (("dataset", "dataset"), ("model", "model"))
@@ -33,8 +40,10 @@ def recipe_of(job: Object, reported: Mapping[str, str] = _NONE) -> Object:
     trainer = mapping_at(job, "spec", "trainer")
     said = UserCommand.of(job)
     # Together: an option at the end of the command has its value in the arguments.
-    words = _without_secrets([*said.command, *said.args])
+    words = _without_secrets(_read([*said.command, *said.args]))
     shown = [_cut(word) for word in words]
+    variables = objects_in(trainer.get("env"))[:MOST]
+    values = _read([str(each.get("value") or "") for each in variables])
     return {
         "image": _shown(str(trainer.get("image") or "")),
         "command": shown[: len(said.command)],
@@ -43,7 +52,7 @@ def recipe_of(job: Object, reported: Mapping[str, str] = _NONE) -> Object:
         "repository": _shown(said.repository),
         "revision": _shown(said.revision or _revision(job)),
         "isPacked": said.is_packed,
-        "env": [_variable(each) for each in objects_in(trainer.get("env"))[:MOST]],
+        "env": [_variable(each, value) for each, value in zip(variables, values, strict=False)],
         "resources": _resources(mapping_at(trainer, "resourcesPerNode")),
         "processes": str(trainer.get("numProcPerNode") or ""),
         "data": [
@@ -54,12 +63,26 @@ def recipe_of(job: Object, reported: Mapping[str, str] = _NONE) -> Object:
     }
 
 
+def _read(texts: Sequence[str]) -> list[str]:
+    """The texts of which enough is read; what is left out of them is not shown either."""
+    found: list[str] = []
+    left = _MOST_READ
+    for text in texts:
+        part = text[:_LONGEST_READ]
+        if len(part) > left:
+            # Not a part of it, which might end within a secret.
+            return [*found, _MORE]
+        found.append(part)
+        left -= len(part)
+    return found
+
+
 def _shown(text: str) -> str:
-    return _cut(clean_text(text))
+    return _cut(clean_text(text[:_LONGEST_READ]))
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}{_MORE}"
 
 
 def _without_secrets(words: Sequence[str]) -> list[str]:
@@ -91,9 +114,9 @@ def _revision(job: Object) -> str:
     return next(found, "")
 
 
-def _variable(variable: Object) -> Object:
+def _variable(variable: Object, value: str) -> Object:
     """A variable; `origin` says where a value that is elsewhere comes from."""
-    name, value = str(variable.get("name") or ""), str(variable.get("value") or "")
+    name = _cut(str(variable.get("name") or ""))
     origins = mapping_at(variable, "valueFrom")
     kind = next(iter(origins), "")
     source = mapping_at(origins, kind)
