@@ -18,9 +18,9 @@ _WORDS = _PASSWORDS | {
 _ENDS_OF_WORDS = ("password", "passwd", "passphrase", "token", "secret", "apikey", "credential")
 """Names are written together as well: `PGPASSWORD`, `accesstoken`."""
 _SECRET_KEYS = frozenset({
-    "access", "account", "api", "auth", "client", "deploy", "encryption", "hmac", "host", "license", "master",
-    "private", "rsa", "secret", "service", "shared", "sign", "signing", "ssh", "ssl", "storage", "subscription",
-    "tls",
+    "access", "account", "anthropic", "api", "auth", "aws", "client", "comet", "deploy", "encryption", "hf", "hmac",
+    "host", "kaggle", "license", "master", "neptune", "ngc", "openai", "private", "rsa", "secret", "service", "shared",
+    "sign", "signing", "ssh", "ssl", "storage", "subscription", "tls", "wandb",
 })  # fmt: skip
 """What a key is called that is secret."""
 _OPEN_KEYS = frozenset({"public", "primary", "sort", "partition", "foreign", "group", "cache", "index", "topology"})

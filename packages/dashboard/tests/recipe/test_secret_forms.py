@@ -40,7 +40,22 @@ SECRET_TEXTS = {
     "private token": f'curl --header "PRIVATE-TOKEN: {SECRET}"',
     "cookie": f"Cookie: {SECRET}",
     "list of options in a text": f'["train", "--token", "{SECRET}"]',
+    "option in quotes": f"train '--token' '{SECRET}' --lr 1",
+    "option in escaped quotes": f'bash -c "train \\"--token\\" \\"{SECRET}\\""',
+    "value in the next line": f"train --token \\\n    {SECRET} \\\n  --lr 1",
+    "value far behind": f"train --token{' ' * 20}{SECRET}",
+    "quotes of bash": f"train --token=$'{SECRET}'",
+    "word of several parts": f"""export TOKEN=a"{SECRET}"; train""",
+    "word of several parts in quotes": f"train --token='a'{SECRET} --lr 1",
+    "word behind empty quotes": f"train --token=''{SECRET} --lr 1",
+    "word of several quotes": f"""train --token="a""{SECRET}" --lr 1""",
+    "key of a service": f"train --wandb-key {SECRET}",
+    "standard input": f"echo {SECRET} | docker login --password-stdin registry; python train.py",
+    "standard input in quotes": f"printf '%s' '{SECRET}' | huggingface-cli login --token $(cat -)",
+    "@ in a password": f"psql postgres://me:p@{SECRET}@db/a",
     # Programs.
+    "login of wandb": f"import wandb; wandb.login(relogin=True, key='{SECRET}')",
+    "list in JSON": f'{{"wandb": {{"api_keys": ["{SECRET}", "{SECRET}"]}}, "lr": 1}}',
     "environment of Python": f'os.environ["HF_TOKEN"] = "{SECRET}"',
     "environment of Python, single quotes": f"os.environ['HF_TOKEN']='{SECRET}'",
     "default in Python": f'os.getenv("HF_TOKEN", "{SECRET}")',
@@ -240,7 +255,7 @@ PUMPS = (
     "a", "a=", "a: ", "a: b: ", 'a="', "-a ", "token", "token=", "token: ", "token=[", "token:{", "--token ", '"token',
     '"token": "', 'token\\"', "name: token value: ", "password.", "x-", "-", "https://", "https://a", "-u a", "$", "{",
     "login a password ", "|\n ", "\n", "\ntoken: ", " ", "\t", "secret ", "<token>", '"HF_TOKEN",', "token:-", "eyJ",
-    "hf_", "'", "\\",
+    "hf_", "'", "\\", "--token'\\\n", "token=''a", "token=a'b", 'token=["', "://a:@", "echo a |", "wandb.login(key ",
 )  # fmt: skip
 
 

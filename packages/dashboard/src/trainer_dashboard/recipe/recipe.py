@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -16,6 +17,8 @@ from trainer_dashboard.recipe.user_command import MOST, UserCommand
 _LONGEST_TEXT: Final = 2048
 """Characters of a word or value; scripts of whole pages are written into commands."""
 _LONGEST_OPTION: Final = 128
+_SEVERAL: Final = re.compile(r"--?[\w.-]{0,100}(?:tokens|secrets|passwords|keys|credentials)", re.IGNORECASE)
+"""An option with several secrets behind it."""
 _LONGEST_READ: Final = LONGEST_SCRIPT + 4096
 """Characters of a word or value that are read: a whole script, and a secret that begins within it."""
 _MOST_READ: Final = 64 * 1024
@@ -91,6 +94,9 @@ def _without_secrets(words: Sequence[str]) -> list[str]:
     before = ""
     for word in words:
         name, sign, value = word.partition("=")
+        if _SEVERAL.fullmatch(before) and not word.startswith("-") and is_secret(before, word):
+            shown.append(REDACTED)
+            continue
         if before.startswith("-") and names_secret(before) and not word.startswith("--") and is_secret(before, word):
             shown.append(REDACTED)
         elif sign and not any(map(str.isspace, name)) and names_secret(name) and is_secret(name, value):

@@ -15,7 +15,7 @@ _SECRET_FORM = re.compile(
     r"""
     (?P<scheme>\b(?:Bearer|Basic)\s++)[\w.~+/=-]{16,}+     # Authorization header (RFC 6750, RFC 7617)
     | (?<![\w-])(?P<prefix>(?>[\w-]*?\b(?=eyJ)))[\w-]{4,}+\.[\w-]++\.[\w-]++  # JSON web token
-    | (?P<userinfo>://[^\s/:@]*+:)[^\s/@]++(?=@)             # password in a URL, as of a proxy
+    | (?P<userinfo>://[^\s/:@]*+:)[^\s/@]++(?:@[^\s/@]++(?=@))*+(?=@)  # password in a URL, also with an @ in it
     | -----BEGIN\ [A-Z ]{0,40}PRIVATE\ KEY-----.*?(?:-----END|\Z) # PEM
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
@@ -33,6 +33,9 @@ _OTHER_FORMS = re.compile(
     | (?P<user>(?<![\w-])(?:-u|--user)[\ =]['"]?[^\s:'"]{1,100}+:)[^\s'"]++            # curl -u NAME:PASSWORD
     | (?P<option>\b(?:(?:docker|podman)\ login|sshpass)\b[^\n;&|]{0,200}?\ -p[\ =]?['"]?)[^\s'"]++
     | (?P<key>\bwandb\ login\ (?:--relogin\ )?['"]?)(?![-&|;<>])[^\s'"]++
+    | (?P<call>\bwandb\.login\((?:[^()\n]{0,200}?[ ,])?key[ ]?=[ ]?['"])[^\s'"]++
+    | (?P<piped>\b(?:echo|printf)[ ]{1,8}(?:-n[ ]{1,8}|['"]?%s(?:\\n)?['"]?[ ]{1,8})?['"]?)(?!\$)[^\s'"|;&]++
+      (?=['"]?[ ]{0,8}\|[^\n|;&]{0,100}\b(?:login|password-stdin|with-token)\b)  # echo TOKEN | docker login
     | (?P<login>\blogin[ \t]{1,8}[^\s]{1,100}+\s{1,8}password[ \t]{1,8})[^\s]++     # .netrc
     """,
     re.VERBOSE,
@@ -51,7 +54,7 @@ _ASSIGNMENT = re.compile(
     (?:
         (?P<closed>\\{0,3}["']?\]?)[ \t]{0,8}(?P<sign>:[-=]|={1,2}>?|:)[ \t]{0,8}
         | (?<=[\w])\\{0,3}["'][ \t]{0,8}(?P<comma>,)[ \t]{0,8}(?=\\{0,3}["'])(?!\\{0,3}["']value)
-        | (?P<blank>[ \t]{1,8})
+        | (?P<blank>\\{0,3}["']?(?:[ \t]|\\\r?\n){1,64})
         | (?P<tag>>)
     )
     """,
@@ -61,7 +64,7 @@ _ASSIGNMENT = re.compile(
 _HINT = re.compile("token|pass|pwd|secret|cred|auth|cookie|jwt|bearer|dsn|webhook|sig|key|pat|conn", re.IGNORECASE)
 """A part of each word of secrets: most texts have none."""
 _HEADER = re.compile(r"(?:x-|proxy-|set-)?[a-z-]+", re.IGNORECASE)
-_IN_QUOTES = re.compile(r"""[bfru]{0,2}(?P<open>"(?!\s)|'(?!\s))""")
+_IN_QUOTES = re.compile(r"""(?:\$|[bfru]{0,2})(?P<open>"(?!\s)|'(?!\s))""")
 _QUOTED = {
     '"': re.compile(r'(?:[^"\\\n]++|\\.)*+', re.DOTALL),
     "'": re.compile(r"(?:[^'\\\n]++|\\.)*+", re.DOTALL),
@@ -73,6 +76,9 @@ _ESCAPED = re.compile(r"""\\{1,3}["'](?P<value>[^"'\\\n]++)""")
 _BLOCK = re.compile(r"[|>][-+0-9]{0,2}[ \t]{0,8}\n[ \t]{1,64}(?P<value>[^\n]++)")
 _SCHEME = re.compile(r"(?:Bearer|Basic|Digest|Token|ApiKey)[ \t]{1,8}(?=[^\s])", re.IGNORECASE)
 _WORD = re.compile(r"""[^\s'"]++""")
+_LIST = re.compile(r"""\[\s{0,8}(?P<value>\\{0,3}["'][^\]\n]*+)""")
+_PIECE = re.compile(r"""(?:(?<=["'])[\w$][^\s'"\\;&|()<>]*+|'(?=[\w$])[^'\n]*+'|"(?=[\w$])(?:[^"\\\n]++|\\.)*+")""")
+"""What stands right behind a text in quotes, or is in quotes right behind one that is not: of one word of a shell."""
 _PARAMETER = re.compile(r"""[^\s'"&\#]++""")
 _FIELD = re.compile(r"""[^\s'",)}\]]++""")
 _ELEMENT = re.compile(r"[^<\s]++")
@@ -115,7 +121,10 @@ def _value_of(text: str, match: re.Match[str]) -> tuple[int, int] | None:
     if match.re is _ASSIGNMENT and not _is_assignment(text, groups, match):
         return None
     if (quoted := _quoted(text, start)) is not None:
-        return quoted if quoted[0] < quoted[1] else None
+        span = quoted[0], _end_of_word(text, quoted[1], is_in_quotes=True)
+        return span if span[0] < span[1] else None
+    if (items := _LIST.match(text, start)) is not None:
+        return items.span("value")
     if text[start : start + 1] in {"[", "{"}:
         return None
     sign = groups.get("sign") or ":"
@@ -134,7 +143,15 @@ def _value_of(text: str, match: re.Match[str]) -> tuple[int, int] | None:
         value = (_PARAMETER if is_parameter else _WORD).match(text, start)
     if value is None or _REFERENCE.fullmatch(value[0]):
         return None
-    return value.span()
+    return value.start(), _end_of_word(text, value.end(), is_in_quotes=False)
+
+
+def _end_of_word(text: str, end: int, *, is_in_quotes: bool) -> int:
+    """Where the word of a shell ends that a value is the first part of, such as that of `a"b"c`."""
+    place = end + is_in_quotes
+    while (piece := _PIECE.match(text, place)) is not None:
+        place = end = piece.end()
+    return end
 
 
 def _is_assignment(text: str, groups: dict[str, str | None], match: re.Match[str]) -> bool:
