@@ -307,6 +307,25 @@ def test_export(recorded: None, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        pytest.param("=1", "'=1", id="whole"),
+        pytest.param("x;=1", "x;'=1", id="semicolon"),
+        pytest.param("x\n +1", "x\n '+1", id="line"),
+        pytest.param("\uff1d1", "'\uff1d1", id="wide"),
+        pytest.param("2026-01-01; a=-1", "2026-01-01; a=-1", id="harmless"),
+    ],
+)
+def test_formula(recorded: None, tmp_path: Path, text: str, cell: str) -> None:
+    """No text is a formula, whatever a spreadsheet takes for the end of a cell."""
+    database = Database(f"sqlite:///{tmp_path}/trainer/history.db")
+    database.write(lambda connection: connection.execute(update(TRAININGS).values(message=text)))
+    database.close()
+    rows = csv.DictReader(io.StringIO(run("history", "export").stdout))
+    assert {row["message"] for row in rows} == {cell}
+
+
+@pytest.mark.parametrize(
     ("arguments", "complaint", "code"),
     [
         pytest.param("get nothing --history", "the history has no training nothing", 1, id="unknown"),

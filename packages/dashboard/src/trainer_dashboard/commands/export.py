@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
@@ -19,8 +20,8 @@ from trainer_dashboard.commands.history_database import DatabaseUrl, open_histor
 from trainer_dashboard.commands.past import past_object
 from trainer_dashboard.history.queries import Filter, History, TrainingRecord, only
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for the beginning of a formula, also in a text that a tenant has chosen."""
+_FORMULA = re.compile(r"""(^|[;\t\r\n])(["'\s]*)(?=[-=+@\uff0b\uff0d\uff1d\uff20])|^(?=[\t\r\n])""")
+"""Where a spreadsheet takes a text that a tenant has chosen for a formula, also one whose cells end with semicolons."""
 
 
 class ExportFormat(StrEnum):
@@ -122,7 +123,7 @@ def _write_csv(target: Any, table: ExportedTable, batches: Iterator[list[Sequenc
 
 
 def _cell(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    return _FORMULA.sub(r"\1\2'", value) if isinstance(value, str) else value
 
 
 def _write_parquet(file: Path, table: ExportedTable, batches: Iterator[list[Sequence[Any]]]) -> None:

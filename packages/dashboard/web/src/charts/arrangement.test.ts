@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Named, arranged, csvOf, fileName, separated } from "./arrangement";
+import { type Named, arranged, csvOf, csvText, fileName, separated } from "./arrangement";
 
 const chart = (name: string, count = 2): Named => {
   const numbers = Array.from({ length: count }, (_, index) => index);
@@ -27,6 +27,19 @@ test("samples are saved as CSV, and nothing of it is a formula", () => {
   expect(csvOf([{ id: "", label: "a/b", tone: 0, points }])).toBe(
     'training,kind,metric,step,time,value\na/b,train,"\'=a,""b""",,1970-01-01T00:00:00.000Z,-0.5\na/b,train,"\'=a,""b""",5,1970-01-01T00:00:01.000Z,NaN\n',
   );
+});
+
+test.each([
+  ["x;=1+1", "x;'=1+1"],
+  ["x\t@a", "x\t'@a"],
+  ["x\n=1", "\"x\n'=1\""],
+  ["x; \"+1", "\"x; \"\"'+1\""],
+  ["\uff1d1+1", "'\uff1d1+1"],
+  ["\t1", "'\t1"],
+  ["a=1; b=-2", "a=1; b=-2"],
+  ["-0.5", "-0.5"],
+])("%j is no formula, whatever a spreadsheet takes for the end of a cell", (text, expected) => {
+  expect(csvText([[text]])).toBe(`${expected}\n`);
 });
 
 test("a name that begins like a number is no formula", () => {

@@ -37,9 +37,11 @@ export function csvText(rows: readonly (readonly string[])[]): string {
 }
 
 const NUMBER = /^-?(\d+(\.\d+)?(e[+-]?\d+)?|Infinity)$/;
+/** Where a cell begins, also in a spreadsheet that takes semicolons or tabs for what is between cells, as in much of Europe. */
+const FORMULA = /(^|[;\t\r\n])(["'\s]*)(?=[=@+\uff1d\uff20\uff0b\uff0d-])/g;
 
 function cell(text: string): string {
-  const safe = /^[=@\t\r\n+-]/.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  const safe = NUMBER.test(text) ? text : text.replace(/^(?=[\t\r\n])/, "'").replace(FORMULA, "$1$2'");
   return QUOTED.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
