@@ -38,7 +38,8 @@ export function parse(path: string): Route {
   return { view: "job", namespace, name, tab: tab && TABS.includes(tab) ? (tab as Tab) : "overview" };
 }
 
-function decoded(part: string): string {
+/** A part of an address; "" where it is none. */
+export function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {

@@ -33,6 +33,7 @@ test.each([
 test.each([
   ["past=a/b/u&past=a/b/v&past=a/b/u", ["a/b/u", "a/b/v"]],
   ["past=a/b&past=a/b/c/d&past=a//u", []],
+  ["past=a/b/%25&past=a/b/%25E0%25A4%25A&past=../../cluster&past=a/b/u?x&past=a/b/c%2520d", ["a/b/c%20d"]],
   [`${asQuery("job", many(COMPARED - 1))}&past=a/b/u&past=a/b/v`, ["a/b/u"]],
 ])("?%s of the history", (query, past) => {
   expect(comparedPast(new URLSearchParams(query))).toEqual(past);

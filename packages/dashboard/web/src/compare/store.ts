@@ -4,6 +4,7 @@ import { useRef } from "preact/hooks";
 import { type Curves, withNews } from "../job/store";
 import type { MetricNews, Recipe, Row, StreamProblem } from "../model";
 import type { ServerEvent } from "../sse";
+import { decoded } from "../route";
 import { useStream } from "../stream";
 
 /** As many as the server takes at once. */
@@ -41,8 +42,13 @@ function changed(side: Side, name: string, data: unknown): Side {
 
 /** Trainings of the history as `NAMESPACE/NAME/UID`, without repetitions, and not more than can be compared with the TrainJobs. */
 export function comparedPast(query: URLSearchParams): string[] {
-  const wanted = query.getAll("past").filter((past) => /^[^/]+\/[^/]+\/[^/]+$/.test(past));
+  const wanted = query.getAll("past").filter(isPastId);
   return [...new Set(wanted)].slice(0, COMPARED - compared(query).length);
+}
+
+/** Whether it names a training of the history, as `pastId` does: an address may say anything. */
+function isPastId(text: string): boolean {
+  return /^[\w%.-]+\/[\w%.-]+\/[\w%.-]+$/.test(text) && text.split("/").every((part) => decoded(part) !== "" && !/^\.+$/.test(part));
 }
 
 /** TrainJobs as `NAMESPACE/NAME`, without repetitions, and not more than can be compared. */
