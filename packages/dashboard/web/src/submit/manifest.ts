@@ -1,6 +1,6 @@
 // The YAML of a TrainJob: what it says, why it cannot be read, and where its fields stand.
 
-import { LineCounter, type Node, isMap, isScalar, isSeq, parseDocument } from "yaml";
+import { type Alias, type Document, LineCounter, type Node, isMap, isScalar, isSeq, parseDocument, visit } from "yaml";
 import { type JsonObject, isObject } from "./rewrite";
 
 /** Lines and columns count from 1. */
@@ -27,6 +27,7 @@ const SENTENCES: Record<string, string> = {
   MULTIPLE_DOCS: "Only one TrainJob can be created at a time: this is the beginning of another document.",
   TAB_AS_INDENT: "Indent with spaces: YAML takes no tabs.",
 };
+const NO_ALIASES = "Write what the alias stands for: the page takes no aliases.";
 const NO_MAP = "It must be a TrainJob: fields, each with its name, a colon and a value.";
 
 export function read(text: string): Manifest {
@@ -39,12 +40,26 @@ export function read(text: string): Manifest {
   const fail = (message: string, offset: number): Manifest => ({ content: {}, mistake: { message, line: Math.max(1, lines.linePos(offset).line) }, lineOf });
   const [error] = document.errors;
   if (error) return fail(sentence(error.message, error.code), error.pos[0]);
+  const alias = aliasOf(document);
+  if (alias) return fail(NO_ALIASES, alias.range?.[0] ?? 0);
   try {
     const content: unknown = document.toJS({ maxAliasCount: 100 });
     return isObject(content) ? { content, mistake: null, lineOf } : fail(NO_MAP, 0);
   } catch (problem) {
     return fail(sentence((problem as Error).message), 0);
   }
+}
+
+/** The first alias: one may stand for what it is a part of, which has no end. */
+function aliasOf(document: Document.Parsed): Alias | null {
+  let found: Alias | null = null;
+  visit(document, {
+    Alias(_, node) {
+      found = node;
+      return visit.BREAK;
+    },
+  });
+  return found;
 }
 
 function sentence(message: string, code = ""): string {
