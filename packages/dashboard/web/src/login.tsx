@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, isFromAddress, logIn, logOut, request, signIn, whenSignedOut } from "./api";
 import { Problem } from "./parts";
-import { forgetDrafts } from "./submit/draft";
+import { forgetDrafts, keepDraftsOf } from "./submit/draft";
 
 export interface Cluster {
   /** Its address, or the name that its server was given; "" where there is none. */
@@ -39,7 +39,10 @@ export function useSession(): Session {
     request<Cluster>("GET", "/api/cluster").then(
       (cluster) => {
         if (cluster.login === "token" && isFromAddress()) ask(ASKED);
-        else setState({ cluster, problem: "", isAsked: false });
+        else {
+          keepDraftsOf(`${cluster.user} ${cluster.cluster}`);
+          setState({ cluster, problem: "", isAsked: false });
+        }
       },
       (error: unknown) => {
         const problem = error instanceof ApiError ? error.message : String(error);

@@ -42,6 +42,18 @@ export function forgetDrafts(): void {
   }
 }
 
+const OWNER = "drafts of";
+
+/** Forget the drafts of anybody else: who looks at a cluster may change without a log out, as when a token expires. */
+export function keepDraftsOf(owner: string): void {
+  try {
+    if ((sessionStorage.getItem(OWNER) ?? owner) !== owner) forgetDrafts();
+    sessionStorage.setItem(OWNER, owner);
+  } catch {
+    // There are none.
+  }
+}
+
 /** Ask before the page is left, while there is something that would be missed; `ask` shows a question, and may proceed. */
 export function useLeaving(isChanged: boolean, ask: (proceed: () => void) => void): void {
   useEffect(() => {
