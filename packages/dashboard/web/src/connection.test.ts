@@ -20,6 +20,18 @@ test("the page is live while all of its streams are open, and says since when on
   expect(connection().state).toBe("none");
 });
 
+test("a page that could not connect is reconnecting, and not at its first try for ever", () => {
+  const list = {};
+  lost(list, 1);
+  expect(connection().state).toBe("connecting");
+  lost(list, 4);
+  lost(list, 9);
+  expect(connection()).toEqual({ state: "reconnecting", since: 4 });
+  opened(list, 10);
+  expect(connection().state).toBe("live");
+  dropped(list);
+});
+
 test("a server that has lost the cluster is not live, whatever it sends, until it has it again", () => {
   const list = {};
   lost(list, 1);

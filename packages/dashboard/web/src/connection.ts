@@ -54,10 +54,10 @@ export function lostCluster(key: object, when: number): void {
   changed();
 }
 
-/** A stream is not open: it was not yet, or it is tried again. */
+/** A stream is not open: it was not yet, or, when this is said once more, it is tried again. */
 export function lost(key: object, now: number = Date.now()): void {
   const line = lines.get(key);
-  if (line && !line.isOpen) return;
+  if (line && !line.isOpen && line.since > 0) return;
   lines.set(key, { isOpen: false, since: line ? now : 0, lostSince: line?.lostSince ?? 0 });
   changed();
 }
