@@ -115,7 +115,8 @@ async def capacity(client: Client, clock: Clock, compute: Compute = in_thread) -
     claimed = await claimed_devices(client, compute)
     held: dict[str, Load] | None = None
     with suppress(ForbiddenError):
-        held = loads(pod for pod in (await collect(client, PODS, _RUNNING, _placed)).items if pod is not None)
+        placed = (await collect(client, PODS, _RUNNING, _placed)).items
+        held = await compute(loads, [pod for pod in placed if pod is not None])
     used = await utilisation(client, clock)
     found = NodeList(held, used, claimed.groups, claimed.is_known)
     return await compute(_answer, nodes, found, claimed)

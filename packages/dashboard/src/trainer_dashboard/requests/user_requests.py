@@ -144,6 +144,9 @@ class UserRequests:
         return None
 
     async def _share(self, asked: _Request, ask: Callable[[], Awaitable[Object]]) -> web.Response:
+        # Those of users who have gone would be kept as long as their clients, however large they are.
+        for each in [answer for of_one in self._answers.values() for answer in of_one.values()]:
+            each.forget_if_old()
         answers = self._answers.setdefault(asked.client, {})
         shared = answers.setdefault(asked.parts[0], SharedAnswer(self.clock, _SHARED_SECONDS))
         return data(await shared.get(ask))
