@@ -65,6 +65,22 @@ test("a variable keeps what the form does not show of it", () => {
   expect(withVariables(JOB({ env }), shown.slice(1))).toEqual(JOB({ env: env.slice(1) }));
 });
 
+test("a variable that is typed does not take what another one has of the same name on the way", () => {
+  const env = [{ name: "HF_TOKEN", valueFrom: { secretKeyRef: { name: "hub", key: "token" } } }, { name: "A", value: "1" }];
+  let job = JOB({ env });
+  for (const name of ["", "HF_TOKE", "HF_TOKEN", "HF_TOKEN_PATH"]) {
+    job = withVariables(job, [...fieldsOf(job).env.slice(0, 2), { name, value: "", origin: "" }]);
+  }
+  job = withVariables(job, fieldsOf(job).env.map((each, index) => (index === 2 ? { ...each, value: "/t" } : each)));
+  expect(job).toEqual(JOB({ env: [...env, { name: "HF_TOKEN_PATH", value: "/t" }] }));
+  const renamed = withVariables(job, fieldsOf(job).env.map((each, index) => (index === 1 ? { ...each, name: "HF_TOKEN" } : each)));
+  expect(fieldsOf(renamed).env.map(({ name, value, origin }) => [name, value || origin])).toEqual([
+    ["HF_TOKEN", "token of the Secret hub"],
+    ["HF_TOKEN", "1"],
+    ["HF_TOKEN_PATH", "/t"],
+  ]);
+});
+
 test("the queue is a label with a field of its own", () => {
   const job = JOB({}, { labels: { [QUEUE]: "gpu", team: "a" } });
   expect([fieldsOf(job).queue, fieldsOf(job).labels]).toEqual(["gpu", [["team", "a"]]]);

@@ -142,11 +142,16 @@ function variablesOf(content: JsonObject): Variable[] {
   const env = at(content, ["spec", "trainer", "env"]);
   return (Array.isArray(env) ? env : []).map((each) => {
     const entry = isObject(each) ? each : {};
-    return { name: textOf(entry.name), value: textOf(entry.value), origin: isObject(entry.valueFrom) ? originOf(entry.valueFrom) : "" };
+    return { name: textOf(entry.name), value: textOf(entry.value), origin: originIn(entry) };
   });
 }
 
 const ORIGINS: [key: string, title: string][] = [["secretKeyRef", "Secret"], ["configMapKeyRef", "ConfigMap"]];
+
+/** Where the value of an entry comes from; "" where it stands in it. */
+function originIn(entry: JsonObject): string {
+  return isObject(entry.valueFrom) ? originOf(entry.valueFrom) : "";
+}
 
 function originOf(source: JsonObject): string {
   for (const [key, title] of ORIGINS) {
@@ -160,11 +165,30 @@ function originOf(source: JsonObject): string {
 export function withVariables(content: JsonObject, variables: readonly Variable[]): JsonObject {
   const before = at(content, ["spec", "trainer", "env"]);
   const old = Array.isArray(before) ? before.filter(isObject) : [];
+  const owned = ownersOf(variables, old);
   const next = variables.map(({ name, value, origin }, index): JsonObject => {
-    const own = old.find((each) => each.name === name) ?? (variables.length === old.length ? old[index] : undefined) ?? {};
+    const own = owned[index] ?? {};
     return origin ? { ...own, name } : { ...own, name, value: isSame(textOf(own.value), value) && own.value !== undefined ? own.value : value };
   });
   return withValue(content, ["spec", "trainer", "env"], next.length > 0 ? next : undefined);
+}
+
+/** The entry that each variable was: what is typed may be the name of another one for a while, which keeps its own. */
+function ownersOf(variables: readonly Variable[], old: readonly JsonObject[]): (JsonObject | undefined)[] {
+  const left = new Set(old);
+  const found: (JsonObject | undefined)[] = variables.map(() => undefined);
+  const take = (candidate: (variable: Variable, index: number) => JsonObject | undefined) =>
+    variables.forEach((variable, index) => {
+      const own = found[index] ? undefined : candidate(variable, index);
+      if (own && left.has(own) && originIn(own) === variable.origin) {
+        found[index] = own;
+        left.delete(own);
+      }
+    });
+  take(({ name }, index) => (old[index]?.name === name ? old[index] : undefined));
+  take(({ name, origin }) => [...left].find((each) => each.name === name && originIn(each) === origin));
+  if (variables.length === old.length) take((_, index) => old[index]);
+  return found;
 }
 
 export function withLabels(content: JsonObject, labels: readonly (readonly [string, string])[]): JsonObject {
