@@ -31,6 +31,8 @@ def test_parameters_in(payload: bytes, found: dict[str, str] | None) -> None:
 def test_with_more() -> None:
     """Of one name the later value counts, and there is an end to names."""
     assert with_more({"a": "1"}, {"a": "2", "b": "3"}) == {"a": "2", "b": "3"}
+    known = {"a": "1"}
+    assert with_more(known, {"a": "1"}) is known
     many = with_more({"a": "1"}, {str(number): "" for number in range(2 * MOST)})
     assert len(many) == MOST
     assert with_more(many, {"a": "2", "new": ""})["a"] == "2"

@@ -7,6 +7,7 @@ import pytest
 
 from packages.dashboard.tests.conftest import UserClient, node_pod, train_job
 from trainer.kube.errors import ForbiddenError, UnauthorizedError
+from trainer.kube.logs.redaction import REDACTED
 from trainer.progress.samples import MetricId
 from trainer_dashboard.live import metric_feed
 from trainer_dashboard.live.metric_feed import MetricFeed
@@ -52,6 +53,25 @@ async def test_many_samples(monkeypatch: pytest.MonkeyPatch) -> None:
         tasks.start_soon(feed.run)
         await eventually(lambda: 249 in _losses(feed), clock=clock, within=60)
         assert 50 <= feed.curves.total <= 100
+        tasks.cancel_scope.cancel()
+
+
+async def test_pace_of_parameters() -> None:
+    """A log that has other parameters again and again has them looked through for secrets every two seconds alone."""
+    clock = ManualClock()
+    client = UserClient()
+    log = client.log("demo-node-0-0-abcde", "default", "node")
+    log.write(b'%b {"parameters": {"lr": "1", "hub_token": "hunter2"}}\n' % TAG)
+    feed = MetricFeed(client, train_job(), clock)
+    feed.observe([client.add(node_pod("demo"))])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(feed.run)
+        await eventually(lambda: bool(feed.curves.parameters), clock=clock, within=60)
+        assert feed.parameters == {"lr": "1", "hub_token": REDACTED}
+        feed.curves.take(b'2026-01-01T00:00:00Z %b {"parameters": {"lr": "2"}}\n' % TAG)
+        assert feed.parameters["lr"] == "1"
+        await clock.advance(2)
+        assert feed.parameters["lr"] == "2"
         tasks.cancel_scope.cancel()
 
 
