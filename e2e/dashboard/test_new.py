@@ -152,7 +152,7 @@ def test_empty(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
     expect(page.get_by_role("button", name="Create", exact=True)).to_be_disabled()
     page.get_by_role("combobox", name="Runtime").focus()
     page.keyboard.type("plain")
-    expect(page.get_by_role("listbox").get_by_role("option").first).to_contain_text("plain")
+    expect(page.get_by_role("listbox", name="Runtimes").get_by_role("option").first).to_contain_text("plain")
     picture(page, "new")
     page.keyboard.press("Enter")
     expect(verdict).to_have_text("The cluster would take it as training-1 in new.")
