@@ -35,7 +35,8 @@ function App() {
   useHeadingFocus(pageOf(route));
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
-      if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+      // An editor on a Mac deletes the rest of the line by it.
+      if (event.defaultPrevented || event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
       event.preventDefault();
       setSearching((isOpen) => !isOpen);
     };

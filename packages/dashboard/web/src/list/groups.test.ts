@@ -19,6 +19,7 @@ test("groups come in the order of their rows, those without a value last", () =>
 test.each([
   ["", [], ["three", "two", "one", "four"]],
   ["label:sweep", [], ["= b", "three", "four", "= a", "one", "= ", "two"]],
+  ["label:constructor", [], ["= ", "three", "two", "one", "four"]],
   ["label:sweep", ["b"], ["= b", "= a", "one", "= ", "two"]],
 ])("by %j with %j closed", (groupBy, closed, lines) => {
   expect(items(ROWS, groupBy, new Set(closed)).map(({ group, row: each }) => (group ? `= ${group.value}` : each.name))).toEqual(lines);

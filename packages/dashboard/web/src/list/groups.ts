@@ -28,7 +28,10 @@ export function choices(rows: Iterable<Row>, present: string): Map<string, strin
 }
 
 function valueOf(row: Listed, groupBy: string): string {
-  if (groupBy.startsWith(LABEL)) return row.labels?.[groupBy.slice(LABEL.length)] ?? "";
+  if (groupBy.startsWith(LABEL)) {
+    const label = groupBy.slice(LABEL.length);
+    return row.labels && Object.hasOwn(row.labels, label) ? row.labels[label]! : "";
+  }
   return Object.hasOwn(COLUMNS, groupBy) ? String(row[groupBy as "owner" | "runtime" | "namespace"]) : "";
 }
 
