@@ -230,7 +230,7 @@ def test_accessibility(page: Page, session_dashboard: Dashboard, jobs: Cluster, 
     picture(page, f"new-form-{scheme}-{width}")
     assert_accessible(page)
     page.get_by_role("combobox", name="Runtime").click()
-    expect(page.get_by_role("listbox").get_by_role("option").first).to_be_visible()
+    expect(page.get_by_role("listbox", name="Runtimes").get_by_role("option").first).to_be_visible()
     picture(page, f"new-runtimes-{scheme}-{width}")
     assert_accessible(page)
     page.keyboard.press("Escape")

@@ -56,6 +56,7 @@ test.each<[string, (string | number)[], Json | undefined, string[]]>([
   ["before a comment", ["metadata", "name"], "resnet-2", ["-  name: resnet   # the one that works", "+  name: resnet-2   # the one that works"]],
   ["a quoted text", ["metadata", "namespace"], "text", ["-  namespace: 'vision'", "+  namespace: text"]],
   ["a text that YAML takes for something else", ["metadata", "name"], "on", ["-  name: resnet   # the one that works", '+  name: "on"   # the one that works']],
+  ["a text that is a sign of YAML 1.1", ["metadata", "name"], "<<", ["-  name: resnet   # the one that works", '+  name: "<<"   # the one that works']],
   ["a removed field", ["spec", "trainer", "image"], undefined, ["-    image: registry/torch:2   # pinned"]],
   ["a new field", ["spec", "trainer", "numProcPerNode"], "auto", ["+    numProcPerNode: auto"]],
   ["a new map", ["metadata", "labels"], { team: "a" }, ["+  labels:", "+    team: a"]],

@@ -261,7 +261,7 @@ function keyOf(key: unknown): string {
   return String(isScalar(key) ? key.value : key);
 }
 
-const NOT_TEXT = /^(y|yes|n|no|on|off|true|false|null|~|[-+]?[.\d][\d_a-fxo.+:-]*)$/i;
+const NOT_TEXT = /^(y|yes|n|no|on|off|true|false|null|~|<<|=|[-+]?[.\d][\d_a-fxo.+:-]*)$/i;
 
 /** Quote texts that Kubernetes, which reads YAML 1.1, would take for something else. */
 function quoteWords(node: Document | Node, type: Scalar.Type = Scalar.QUOTE_DOUBLE): void {
