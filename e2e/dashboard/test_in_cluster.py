@@ -31,6 +31,7 @@ READ = [
     {"apiGroups": [""], "resources": ["pods", "pods/log", "events"], "verbs": ["get", "list", "watch"]},
 ]
 CHANGE = [{"apiGroups": ["trainer.kubeflow.org"], "resources": ["trainjobs"], "verbs": ["patch", "delete"]}]
+CREATE = [{"apiGroups": ["trainer.kubeflow.org"], "resources": ["trainjobs"], "verbs": ["create"]}]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,24 @@ def test_login(context: BrowserContext, team: Team) -> None:
     expect(page.get_by_role("heading", name="Log in")).to_be_visible()
     page.reload()
     expect(page.get_by_role("heading", name="Log in")).to_be_visible()
+
+
+def test_drafts(context: BrowserContext, team: Team) -> None:
+    """What somebody has typed is asked about before they log out, and is not there for whoever uses the tab next."""
+    page = team.login(context, "writer", *READ, *CREATE, path=f"/new?namespace={NAMESPACE}")
+    name = page.get_by_label("Name", exact=True)
+    name.fill("mine")
+    page.get_by_role("button", name="Log out").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stay").click()
+    expect(name).to_have_value("mine")
+    other = token_of(team.cluster, "other-writer", *READ, *CREATE)
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.reload()
+    expect(page.get_by_text("What you typed before is back.")).to_be_visible()
+    page.evaluate("token => sessionStorage.setItem('typed', token)", other)
+    page.reload()
+    expect(page.get_by_text("dashboard-team:other-writer")).to_be_visible()
+    expect(name).to_have_value("training-1")
 
 
 def test_one_namespace(context: BrowserContext, team: Team) -> None:

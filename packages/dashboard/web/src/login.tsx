@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, isFromAddress, logIn, logOut, request, signIn, whenSignedOut } from "./api";
 import { Problem } from "./parts";
+import { leave } from "./route";
 import { forgetDrafts, keepDraftsOf } from "./submit/draft";
 
 export interface Cluster {
@@ -65,10 +66,11 @@ export function useSession(): Session {
       setState({ cluster: null, problem: "", isAsked: false });
       open();
     },
-    logOut() {
-      forgetDrafts();
-      ask("");
-    },
+    logOut: () =>
+      leave(() => {
+        forgetDrafts();
+        ask("");
+      }),
   };
 }
 

@@ -1,6 +1,6 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { CLUSTER_WIDE } from "./model";
-import { comparePath, jobPath, newPath, parse, pastPath, runtimePath } from "./route";
+import { comparePath, guardLeaving, jobPath, leave, newPath, parse, pastPath, runtimePath } from "./route";
 
 test.each([
   ["/", { view: "list" }],
@@ -53,4 +53,19 @@ test("the path of a new TrainJob names its runtime", () => {
   expect(newPath()).toBe("/new");
   expect(newPath({ kind: CLUSTER_WIDE, namespace: "", name: "torch" })).toBe("/new?runtime=torch&kind=ClusterTrainingRuntime");
   expect(newPath({ kind: "TrainingRuntime", namespace: "a", name: "b" })).toBe("/new?runtime=b&kind=TrainingRuntime&namespace=a");
+});
+
+test("what ends the page, such as a log out, asks whoever has something to lose", () => {
+  vi.stubGlobal("location", { href: "http://a/new" });
+  const questions: (() => void)[] = [];
+  const left = vi.fn();
+  const release = guardLeaving((proceed) => questions.push(proceed));
+  leave(left);
+  expect(left).not.toHaveBeenCalled();
+  questions[0]!();
+  expect(left).toHaveBeenCalledOnce();
+  release();
+  leave(left);
+  expect([left.mock.calls.length, questions.length]).toEqual([2, 1]);
+  vi.unstubAllGlobals();
 });

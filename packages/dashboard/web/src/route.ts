@@ -122,6 +122,11 @@ function asked(proceed: () => void): boolean {
   return true;
 }
 
+/** Do what ends the page, such as to log out, after the guard was asked. */
+export function leave(proceed: () => void): void {
+  if (!asked(proceed)) proceed();
+}
+
 function onBack(event: Event): void {
   const wanted = location.href;
   if (wanted === guarded || !asked(() => history.back())) return;

@@ -15,7 +15,7 @@ export function Leave({ proceed, onStay, onDiscard }: LeaveProperties) {
   return (
     <Dialog labelledBy="leave-title" onClose={onStay}>
       <h2 id="leave-title">Leave without creating it?</h2>
-      <p>This tab keeps what you have typed: it is there when you come back to this page.</p>
+      <p>What you have typed is there when you come back to this page, until you log out or close this tab.</p>
       <div class="actions">
         <button type="button" class="primary" onClick={onStay}>
           Stay
