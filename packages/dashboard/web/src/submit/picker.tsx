@@ -72,7 +72,7 @@ export function RuntimePicker({ runtimes, problems, isLoaded, namespace, chosen,
   };
   return (
     <Field id={id} {...setting} hint={found ? <Found of={found} /> : hintOf(chosen, isLoaded, problems)}>
-      <div class={`picker${isOpen ? " open" : ""}`}>
+      <div class={`runtime-picker${isOpen ? " open" : ""}`}>
         <input
           {...described(id, { ...setting, hint: "found" })}
           ref={input}
