@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib.util
+import inspect
 import re
 import subprocess
 import sys
@@ -21,6 +23,7 @@ from hack.reference.markdown import LONGEST_CELL
 from tests.docs.markdown import DOCS, ROOT, anchors, blocks, cells, commands, links, name_of, pages
 from trainer.cli.app import app
 from trainer.configuration.configuration import Configuration, load_configuration
+from trainer.progress.report import report
 
 each_page = pytest.mark.parametrize("page", [pytest.param(page, id=name_of(page)) for page in pages()])
 
@@ -77,6 +80,16 @@ def test_commands(page: Path) -> None:
 def test_mistakes_in_commands_are_found(command: str, problem: str) -> None:
     """The test of commands can fail."""
     assert complaint_about(command.split()) == problem
+
+
+@each_page
+def test_reports(page: Path) -> None:
+    """Each call of `report` that a page shows has arguments that it knows."""
+    known = inspect.signature(report).parameters
+    trees = [ast.parse(block.text) for block in blocks(page) if block.language == "python" and "report(" in block.text]
+    calls = [each for tree in trees for each in ast.walk(tree) if isinstance(each, ast.Call)]
+    shown = [each for each in calls if isinstance(each.func, ast.Name) and each.func.id == "report"]
+    assert [keyword.arg for each in shown for keyword in each.keywords if keyword.arg not in known] == []
 
 
 @each_page

@@ -446,7 +446,7 @@ def test_nothing_raises(capfd: pytest.CaptureFixture[str], caplog: pytest.LogCap
     report.report(train_metrics=Hostile(loss=1), force=True)
     report.report(current_step=10**400, total_steps=-(10**400), progress_percentage=math.nan, force=True)
     assert messages_of(capfd.readouterr().out.encode()) == []
-    assert caplog.messages[0] == "report() does not know step"
+    assert caplog.messages[0] == "report() does not know step; metrics go into train_metrics={'loss': 0.3}"
     assert "report() failed: RuntimeError()" in caplog.messages
 
 

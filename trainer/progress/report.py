@@ -112,7 +112,8 @@ def report(
     """
     try:
         if unnamed or unknown:
-            _warn_once("arguments", "does not know %.200s", ", ".join(sorted(unknown)) or "arguments without a name")
+            names = ", ".join(sorted(unknown)) or "arguments without a name"
+            _warn_once("arguments", "does not know %.200s; metrics go into %s", names, "train_metrics={'loss': 0.3}")
         counts = (current_step, total_steps, current_epoch, total_epochs)
         given = zip(_LIMITS, (progress_percentage, estimated_remaining_seconds, *counts))  # noqa: B905 Python 3.8
         fields = {name: value for name, value in given if value is not None}
