@@ -57,11 +57,11 @@ def asking(name: str, **resources: dict[str, str]) -> Any:
 CASES = [
     Case(
         "Unschedulable",
-        f"spec.trainer.resourcesPerNode.limits[{GPU}]: 8 requested",
+        f"no node that the pod may run on has {GPU}",
         f"device plugin for {GPU}",
         "kubectl describe nodes",
         asking("no-gpu", limits={GPU: "8"}),
-        f"no node that the pod may run on has {GPU}",
+        f"spec.trainer.resourcesPerNode.limits[{GPU}]: 8 requested",
     ),
     Case(
         "FailedCreate",
@@ -84,11 +84,11 @@ CASES = [
     ),
     Case(
         "FailedJobs",
-        "container trainer exited with code 7",
+        "node-0: ValueError: no data",
         "its log says why",
-        "kubectl logs fails-node-0-0-",
+        "trainer logs fails --node node-0",
         job("fails", "print('ValueError: no data'); raise SystemExit(7)"),
-        "ValueError: no data",
+        "container trainer exited with code 7",
         FAILED,
     ),
 ]

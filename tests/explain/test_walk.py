@@ -275,27 +275,27 @@ CASES = {
     ),
     "no-gpus": Case(
         "Unschedulable",
-        f"1 pod cannot start: pod demo-node-0-0-abcde: 0/3 nodes are available: 3 Insufficient {GPU}",
+        f"no node that the pod may run on has {GPU}",
         f"have the device plugin for {GPU} installed",
         "kubectl describe nodes",
         objects=(jobset(nodes=1), unscheduled(NO_GPU, spec=EIGHT), node()),
-        detail=f"no node that the pod may run on has {GPU}",
+        detail=f"1 pod cannot start: pod demo-node-0-0-abcde: 0/3 nodes are available: 3 Insufficient {GPU}",
     ),
     "too-few-gpus-on-a-node": Case(
         "Unschedulable",
-        "Insufficient",
+        f"a pod asks for 8 of {GPU}, and the largest node that it may run on, b, has 4",
         f"ask for at most 4 of {GPU}",
         "kubectl describe nodes",
         objects=(jobset(nodes=1), unscheduled(NO_GPU, spec=EIGHT), node("a", gpu="2"), node("b", gpu="4")),
-        detail=f"a pod asks for 8 of {GPU}, and the largest node that it may run on, b, has 4",
+        detail="Insufficient",
     ),
     "gpus-are-in-use": Case(
         "Unschedulable",
-        "Insufficient",
+        f"a node has enough {GPU}, which other pods use at present",
         "wait until other pods have ended",
         "kubectl describe nodes",
         objects=(jobset(nodes=1), unscheduled(NO_GPU, spec=EIGHT), node("a", gpu="8")),
-        detail="which other pods use at present",
+        detail="Insufficient",
     ),
     "nodes-are-secret": Case(
         "Unschedulable",
@@ -307,7 +307,7 @@ CASES = {
     ),
     "selector": Case(
         "Unschedulable",
-        "didn't match Pod's node affinity/selector",
+        "the pod selects nodes by gpu in h100, and nodes have a100, l4",
         "select by values of gpu that exist",
         "kubectl describe nodes",
         objects=(
@@ -319,11 +319,11 @@ CASES = {
             node("a", labels={"gpu": "a100"}),
             node("b", labels={"gpu": "l4"}),
         ),
-        detail="the pod selects nodes by gpu in h100, and nodes have a100, l4",
+        detail="didn't match Pod's node affinity/selector",
     ),
     "taint": Case(
         "Unschedulable",
-        "had untolerated taint",
+        f"{GPU}=present:NoSchedule",
         "tolerate them",
         "kubectl describe nodes",
         objects=(
@@ -331,7 +331,7 @@ CASES = {
             unscheduled(f"0/1 nodes are available: 1 node(s) had untolerated taint(s) {{{GPU}: present}}."),
             node(taints=[{"key": GPU, "value": "present", "effect": "NoSchedule"}]),
         ),
-        detail=f"{GPU}=present:NoSchedule",
+        detail="had untolerated taint",
     ),
     "no-scheduler": Case(
         "NoScheduler",
@@ -621,21 +621,22 @@ CASES = {
     ),
     "failed": Case(
         "FailedJobs",
-        "pod demo-node-0-0-abcde: container trainer exited with code 1",
+        "node-0: KeyError: 3",
         "its log says why: correct the program, its arguments or its data; a TrainJob that has failed stays so: "
         "trainer delete demo -n default, then submit it again",
-        "kubectl logs demo-node-0-0-abcde -c trainer -n default",
+        "trainer logs demo --node node-0 -n default",
         train_job(
             condition(
                 "Failed",
                 reason="FailedJobs",
-                message="jobset failed due to one or more job failures (first failed job: demo-node-0); pod "
-                "demo-node-0-0-abcde: container trainer exited with code 1\nlast lines of its log:\nTraceback\n"
-                "    ^\nKeyError: 3",
+                message="node-0: KeyError: 3\npod demo-node-0-0-abcde: container trainer exited with code 1; jobset "
+                "failed due to one or more job failures (first failed job: demo-node-0)\nlast lines of its log:\n"
+                "Traceback\n    ^\nKeyError: 3",
             ),
             state="Failed",
         ),
-        detail="    ^\nKeyError: 3",
+        detail="pod demo-node-0-0-abcde: container trainer exited with code 1; jobset failed due to one or more job "
+        "failures (first failed job: demo-node-0)\nTraceback\n    ^\nKeyError: 3",
         verdict=Verdict.FAILED,
     ),
     "nothing-may-be-read": Case(
@@ -815,14 +816,14 @@ def test_pods_that_are_refused(message: str, remedy: str, command: str) -> None:
             "FailedJobs",
             "jobset failed; pod demo-node-0-0-abcde: container trainer exited with code 1: lost pod other failed",
             "its log says why",
-            "kubectl logs demo-node-0-0-abcde -c trainer -n default",
+            "trainer logs demo --node demo-node-0-0-abcde -n default",
             id="words-about-a-pod",
         ),
         pytest.param(
             "FailedJobs",
             "jobset failed; pod demo-dataset-0-0-abcde: container dataset-initializer exited with code 137 (OOMKilled)",
             "raise the memory limit of container dataset-initializer in the runtime; a TrainJob",
-            "kubectl logs demo-dataset-0-0-abcde -c dataset-initializer",
+            "trainer logs demo --node demo-dataset-0-0-abcde -c dataset-initializer",
             id="initializer",
         ),
         pytest.param(

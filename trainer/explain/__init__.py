@@ -7,13 +7,12 @@ other modules add what only the user may read, such as nodes, or what a conditio
 
 from __future__ import annotations
 
-from trainer.explain.cause import WORDS, Cause, Explanation, Subject, Unread, Verdict, headline
+from trainer.explain.cause import Cause, Explanation, Subject, Unread, Verdict, headline, words_of
 from trainer.explain.needs import Needs, needs_of
 from trainer.explain.snapshot import QueuePosition, Snapshot
 from trainer.explain.walk import explain
 
 __all__ = [
-    "WORDS",
     "Cause",
     "Explanation",
     "Needs",
@@ -25,4 +24,5 @@ __all__ = [
     "explain",
     "headline",
     "needs_of",
+    "words_of",
 ]

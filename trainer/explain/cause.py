@@ -6,8 +6,14 @@ import shlex
 from dataclasses import dataclass
 from enum import StrEnum
 
+from trainer.api.trainjob_status import ConditionReason
+
 UNSCHEDULABLE = "Unschedulable"
-"""The reason for which a pod waits for a node; the details are what nodes lack."""
+"""The reason for which a pod waits for a node."""
+SILENT = "NoReport"
+"""The reason of a training that reports nothing. No condition has it: only a timeout makes a silence a stall."""
+STALLED = frozenset({ConditionReason.NO_PROGRESS.value, SILENT})
+"""Reasons of trainings that run, and do not get on."""
 _LIMIT = 2000
 """Characters of a text; anybody may write objects with far longer ones."""
 
@@ -55,11 +61,6 @@ class Cause:
     details: tuple[str, ...] = ()
     """Further lines, such as the last ones of a log."""
 
-    @property
-    def sentence(self) -> str:
-        """The message, or what the nodes lack for a pod, where the message is that of the scheduler."""
-        return self.details[0] if self.reason == UNSCHEDULABLE and self.details else self.message
-
 
 @dataclass(frozen=True, slots=True)
 class Unread:
@@ -83,19 +84,26 @@ class Explanation:
     unread: tuple[Unread, ...] = ()
 
 
-WORDS = {
+_WORDS = {
     Verdict.RUNNING: "is running",
     Verdict.SUCCEEDED: "has succeeded",
     Verdict.WAITING: "is waiting",
     Verdict.FAILED: "has failed",
 }
 """What a verdict says of a TrainJob."""
+_STANDS_STILL = "makes no progress"
+
+
+def words_of(answer: Explanation) -> str:
+    """What the answer says of a TrainJob, such as `is waiting`."""
+    reason = answer.causes[0].reason if answer.causes else ""
+    return _STANDS_STILL if reason in STALLED else _WORDS[answer.verdict]
 
 
 def headline(subject: str, answer: Explanation) -> str:
     """The answer in one sentence, with the first cause if there is one."""
     cause = f": {answer.causes[0].reason}: {answer.causes[0].message}" if answer.causes else ""
-    return one_line(f"{subject} {WORDS[answer.verdict]}{cause}")
+    return one_line(f"{subject} {words_of(answer)}{cause}")
 
 
 def one_line(text: object) -> str:

@@ -11,6 +11,7 @@ from trainer.explain.cause import Cause, Subject, describe, kubectl, log_line, o
 from trainer.explain.exits import exit_remedy
 from trainer.explain.remedies import refusal_of
 from trainer.explain.snapshot import Snapshot
+from trainer.framework.building.trainer_step import TRAINER_CONTAINERS
 from trainer.framework.plugin_api.failure import named_in, parts_of
 from trainer.kube.objects import Object, find_condition, is_being_deleted, is_condition_true, metadata_of
 
@@ -28,7 +29,8 @@ def failure(snapshot: Snapshot) -> Cause:
     message = str(condition.get("message") or "")
     parts = parts_of(message)
     facts, log = one_line(parts.facts), tuple(map(log_line, parts.log))
-    words = one_line("; ".join(part for part in (parts.headline, parts.facts) if part))
+    # What the training said comes first, and what its pod and its JobSet say of it is detail.
+    words, details = (one_line(parts.headline), (facts, *log)) if parts.headline and facts else (facts, log)
     delete = trainer("delete", snapshot.name, namespace=snapshot.namespace)
     again = f"a TrainJob that has failed stays so: {delete}, then submit it again"
     if condition.get("reason") == ConditionReason.DEADLINE_EXCEEDED:
@@ -40,14 +42,16 @@ def failure(snapshot: Snapshot) -> Cause:
     if culprit is not None:
         about = Subject("Pod", culprit.pod, snapshot.namespace)
         if culprit.container:
-            command = kubectl("logs", culprit.pod, "-c", culprit.container, namespace=snapshot.namespace)
+            node = parts.headline.partition(": ")[0] or culprit.pod
+            container = () if culprit.container in TRAINER_CONTAINERS else ("-c", culprit.container)
+            command = trainer("logs", snapshot.name, "--node", node, *container, namespace=snapshot.namespace)
     return Cause(
         condition.get("reason") or "Failed",
         about,
         words,
         f"{exit_remedy(facts, log)}; {again}",
         command,
-        details=log,
+        details=details,
     )
 
 

@@ -20,6 +20,7 @@ _REFUSED_PODS = "FailedCreate"
 _REFUSED = frozenset({_REFUSED_PODS, "JobCreationFailed", "HeadlessServiceCreationFailed", "PVCCreationFailed"})
 _CLAIM_REASONS = frozenset({"ProvisioningFailed", "FailedBinding", "ExternalProvisioning"})
 _UNBOUND = re.compile(r"unbound immediate PersistentVolumeClaims|persistentvolumeclaim \"", re.IGNORECASE)
+_INSUFFICIENT = re.compile(r"Insufficient ([\w./-]*\w)")
 _NO_SCHEDULER = re.compile(r"no scheduler called")
 """What the dev cluster says; on others nobody says anything."""
 _NOT_PENDING = frozenset({ConditionReason.JOB_SET_SUSPENDED})
@@ -70,7 +71,8 @@ def _cause(snapshot: Snapshot, problem: PodProblem) -> Cause | None:
     elif problem.reason in _CLAIM_REASONS:
         command = kubectl("describe", "pvc", about.name, namespace=about.namespace)
     elif problem.reason == UNSCHEDULABLE:
-        remedy, command, further = _unschedulable(snapshot, problem, command)
+        remedy, command, lacking = _unschedulable(snapshot, problem, command)
+        message, further = (lacking[0], (*lacking[1:], message)) if lacking else (message, ())
     elif problem.reason == "SchedulingGated":
         remedy = f"{_gates(snapshot, problem)}{remedy}"
     elif problem.reason == ConditionReason.NO_SCHEDULER:
@@ -79,7 +81,7 @@ def _cause(snapshot: Snapshot, problem: PodProblem) -> Cause | None:
 
 
 def _unschedulable(snapshot: Snapshot, problem: PodProblem, command: str) -> tuple[str, str, tuple[str, ...]]:
-    """Remedy, command and details of a pod that no node takes, by what the nodes have."""
+    """Remedy and command for a pod that no node takes, and what nodes lack, which says more than the scheduler."""
     pod = _pod(snapshot, problem) or {}
     text = problem.evidence.message if problem.evidence else ""
     if _UNBOUND.search(text):
@@ -91,8 +93,9 @@ def _unschedulable(snapshot: Snapshot, problem: PodProblem, command: str) -> tup
     if lacking:
         remedy = "; ".join(dict.fromkeys(each.remedy for each in lacking))
         return one_line(remedy), kubectl("describe", "nodes"), tuple(one_line(each.text) for each in lacking)
-    if snapshot.nodes and "Insufficient" in text:
-        there = ("a node has enough of it, which other pods use at present",)
+    if snapshot.nodes and (short := _INSUFFICIENT.findall(text)):
+        amounts = " and ".join(dict.fromkeys(map(one_line, short)))
+        there = (f"a node has enough {amounts}, which other pods use at present",)
         return "wait until other pods have ended, or ask for less", kubectl("describe", "nodes"), there
     return remedy_of(problem.reason), command, ()
 

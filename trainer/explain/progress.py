@@ -8,7 +8,7 @@ from datetime import datetime
 from trainer.api.jobset_pods import place_of
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.controllers.job import deadline_of, expiry_of
-from trainer.explain.cause import Cause, Subject, describe, one_line, trainer
+from trainer.explain.cause import SILENT, Cause, Subject, describe, one_line, trainer
 from trainer.explain.snapshot import Snapshot
 from trainer.framework.building.trainer_step import TRAINER_JOBS
 from trainer.kube.clock import timestamp
@@ -17,8 +17,6 @@ from trainer.kube.resource import PODS
 from trainer.view.progress import TrainingProgress
 from trainer.workloads.containers import container_statuses
 
-_SILENT = "NoReport"
-"""No condition has this reason: only a timeout makes a silence a stall."""
 _SHOWN = 5
 """Most nodes that a sentence names."""
 
@@ -88,7 +86,7 @@ def stalls(snapshot: Snapshot) -> Iterator[Cause]:
         since = condition.get("lastTransitionTime")
         message = f"{one_line(condition.get('message'))}{f' (reported at {since})' if since else ''}"
     elif silence := TrainingProgress.of(_trainer_status(snapshot)).silence_at(snapshot.now):
-        reason, message = _SILENT, f"{silence}, much longer than usual"
+        reason, message = SILENT, f"{silence}, much longer than usual"
     else:
         return
     remedy = (

@@ -75,6 +75,17 @@ def asked(client: FakeClient) -> list[str]:
         pytest.param([train_job(suspend=True)], ["get trainjobs"], 3, "is waiting: Suspended", id="suspended"),
         pytest.param(
             [
+                train_job(condition("Stalled", reason="NoProgress", message="no progress"), state="Stalled"),
+                jobset(nodes=1, ready=1),
+                running(),
+            ],
+            ["get jobsets", "get trainjobs", "list pods"],
+            3,
+            "makes no progress: NoProgress: no progress",
+            id="stalled",
+        ),
+        pytest.param(
+            [
                 train_job(),
                 jobset(),
                 JOB,
@@ -183,7 +194,7 @@ def test_reads_that_fail(served: FakeClient, cluster: None) -> None:
     ("resource", "word"),
     [
         pytest.param(NODES, "Insufficient cpu", id="nodes"),
-        pytest.param(EVENTS, "Insufficient cpu", id="events"),
+        pytest.param(EVENTS, "a node has enough cpu, which other pods use", id="events"),
         pytest.param(PODS, "1 pod cannot start: as the manager saw it", id="pods"),
     ],
 )

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from trainer.cli.console import escaped, printable
 from trainer.cli.errors import ExitCode
-from trainer.explain import WORDS, Cause, Explanation, Subject, Verdict
+from trainer.explain import Cause, Explanation, Subject, Verdict, words_of
 
 EXIT_CODES = {
     Verdict.RUNNING: ExitCode.OK,
@@ -42,9 +42,9 @@ def lines(subject: Subject, answer: Explanation, *, is_plan: bool) -> Iterator[T
         answer: about it.
         is_plan: whether it is not submitted yet.
     """
-    words = WORDS | _BEFORE_SUBMISSION if is_plan else WORDS
+    words = _BEFORE_SUBMISSION.get(answer.verdict, "") if is_plan else ""
     first, *others = answer.causes or (None,)
-    head = Text(printable(str(subject))).append(" ").append(words[answer.verdict], style=_STYLES[answer.verdict])
+    head = Text(printable(str(subject))).append(" ").append(words or words_of(answer), style=_STYLES[answer.verdict])
     if first is None:
         yield head
     else:

@@ -51,7 +51,7 @@ class PendingCause:
             self._changed.set()
             return None
         cause = self._causes[state.explanation]
-        return state if cause is None else replace(state, reason=cause.reason, message=cause.sentence)
+        return state if cause is None else replace(state, reason=cause.reason, message=cause.message)
 
     async def run(self) -> None:
         """Look for causes until cancelled."""
@@ -61,8 +61,8 @@ class PendingCause:
             asked = self._asked
             cause = await self._first_cause()
             self._causes = {asked: cause}
-            is_new = cause is not None and cause.sentence not in self._found
-            self._found |= {cause.sentence} if cause is not None else set()
+            is_new = cause is not None and cause.message not in self._found
+            self._found |= {cause.message} if cause is not None else set()
             self._on_found(cause if is_new else None)
             await self._clock.sleep(_PAUSE_SECONDS)
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Job, Node } from "../model";
-import { dependsOn } from "./explanation";
+import type { Cause, Job, Node } from "../model";
+import { dependsOn, titleOf } from "./explanation";
 
 const job = { uid: "1", state: "Pending", isSuspended: false, isDeleted: false, conditions: [] } as unknown as Job;
 const node = { uid: "2", phase: "Pending", reason: "", restarts: 0 } as Node;
@@ -13,4 +13,11 @@ test.each([
   ["the reason of a pod", job, { ...node, reason: "ImagePullBackOff" }, false],
 ])("an answer that is there holds when this has changed: %s", (_, changedJob, changedNode, holds) => {
   expect(dependsOn(changedJob, [changedNode]) === dependsOn(job, [node])).toBe(holds);
+});
+
+test.each([
+  ["NoReport", "It makes no progress"],
+  ["Unschedulable", "Why it waits"],
+])("what runs and does not get on does not wait: %s", (reason, title) => {
+  expect(titleOf({ verdict: "waiting", causes: [{ reason } as Cause] })).toBe(title);
 });

@@ -52,12 +52,19 @@ export function useExplanation(job: Job, nodes: readonly Node[], isWanted: boole
   return answer;
 }
 
+/** Reasons of trainings that run, and do not get on. */
+const STALLED: readonly string[] = ["NoProgress", "NoReport"];
+
 const TITLES: Record<Explanation["verdict"], string> = {
   running: "It runs, and something is wrong",
   succeeded: "It has succeeded, and something is to know",
   waiting: "Why it waits",
   failed: "Why it failed",
 };
+
+export function titleOf({ verdict, causes }: Pick<Explanation, "verdict" | "causes">): string {
+  return STALLED.includes(causes[0]?.reason ?? "") ? "It makes no progress" : TITLES[verdict];
+}
 
 export function ExplanationView({ of: { explanation, problem } }: { of: Answer }) {
   if (problem) return <p class="message">There is no explanation: {problem}</p>;
@@ -68,7 +75,7 @@ export function ExplanationView({ of: { explanation, problem } }: { of: Answer }
   if (causes.length + notes.length + unread.length === 0) return null;
   return (
     <section class={`explanation ${verdict}`} aria-label="Explanation">
-      <h2>{TITLES[verdict]}</h2>
+      <h2>{titleOf(explanation)}</h2>
       {causes.map((cause, index) => (
         <CauseView key={`${cause.reason} ${cause.about} ${index}`} cause={cause} />
       ))}
