@@ -42,9 +42,10 @@ test("a Workload of a TrainJob that is not shown waits as others do, and one of 
 
 test.each([
   [[], ""],
-  [[job("one", "Pending"), job("two", "Suspended")], "1 waits, for 8 GPUs together; 1 suspended"],
+  [[job("one", "Pending"), job("two", "Suspended")], "1 waits, for 8 GPUs; 1 suspended"],
   [[job("two", "Suspended")], "1 suspended"],
-  [[job("one", "Pending")], "1 waits, for 8 GPUs together"],
+  [[job("one", "Pending"), job("two", "Pending")], "2 wait, for 16 GPUs together"],
+  [[job("one", "Pending", { gpus: 1 })], "1 waits, for 1 GPU"],
   [[job("one", "Pending", { gpus: null }), job("two", "Pending", { gpus: 0 })], "2 wait"],
 ])("all of it in words", (jobs, words) => {
   expect(summary(waiting(jobs, []))).toBe(words);

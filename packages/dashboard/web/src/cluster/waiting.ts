@@ -81,9 +81,13 @@ export function summary(all: readonly Waiting[]): string {
   const waits = all.filter((each) => !isSuspended(each));
   const gpus = waits.reduce((sum, each) => sum + (each.gpus ?? 0), 0);
   return [
-    waits.length > 0 && `${waits.length} ${waits.length === 1 ? "waits" : "wait"}${gpus > 0 ? `, for ${gpus} GPUs together` : ""}`,
+    waits.length > 0 && `${waits.length} ${waits.length === 1 ? "waits" : "wait"}${gpus > 0 ? `, for ${wanted(gpus, waits.length)}` : ""}`,
     waits.length < all.length && `${all.length - waits.length} suspended`,
   ]
     .filter(Boolean)
     .join("; ");
+}
+
+function wanted(gpus: number, jobs: number): string {
+  return `${gpus} ${gpus === 1 ? "GPU" : "GPUs"}${jobs > 1 ? " together" : ""}`;
 }

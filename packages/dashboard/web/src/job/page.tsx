@@ -73,7 +73,9 @@ function Body({ page, job, tab }: { page: Page; job: Job; tab: Tab }) {
   return (
     <>
       {tab !== "logs" && <JobFacts job={job} />}
-      {job.message && !isExplained && <p class={`message ${job.state === "Failed" ? "bad" : ""}`}>{job.message}</p>}
+      {job.message && job.state !== "Complete" && !isExplained && (
+        <p class={`message ${job.state === "Failed" ? "bad" : ""}`}>{job.message}</p>
+      )}
       <Problems of={page.problems} />
       <nav class="tabs" aria-label="Views of the TrainJob">
         {TABS.map(([key, title]) => (
