@@ -51,7 +51,7 @@ async def test_plain_lines_without_a_terminal(clock: ManualClock) -> None:
         "a  Running",
         "warning: Pod x: BackOff",
         "a  Running  20 %  ETA 1 min",
-        "a  Complete  after 1 min 01 s  Done: all jobs completed",
+        "a  Complete  after 1 min 01 s",
     ]
 
 

@@ -89,13 +89,6 @@ def test_runtime_by_name() -> None:
         pytest.param(
             "v2alpha1", "torhc", "torch", "--runtime: namespace team has no runtime torhc: deepspeed-", id="name"
         ),
-        pytest.param(
-            "v2alpha1",
-            "jax-distribted",
-            "jax",
-            "runtime jax-distribted: did you mean jax-distributed? There are d",
-            id="typing error",
-        ),
         pytest.param("v1alpha1", None, "paddle", "no runtime for paddle: choose with --runtime: deep", id="framework"),
     ],
 )
@@ -106,6 +99,19 @@ def test_no_runtime(version: Version, name: str | None, framework: str, problem:
 
     assert problem in str(caught.value)
     assert "torch-distributed (torch)" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        pytest.param("jax-distribted", "jax-distributed", id="typing error"),
+        pytest.param("torch", "torch-distributed or torch-distributed-elastic or torch-single-node", id="framework"),
+    ],
+)
+def test_runtime_that_is_meant(name: str, meant: str) -> None:
+    """A name with a mistake, or that of a framework, leads to the runtimes that are meant, and not to a list of all."""
+    with pytest.raises(BadInputError, match=f"no runtime {name}: did you mean {meant}\\? trainer runtimes lists all$"):
+        choose_runtime(shipped(), "team", name=name, framework="torch", script="train.py")
 
 
 def test_ambiguous_and_missing_runtimes() -> None:

@@ -6,6 +6,7 @@ import base64
 import io
 import os
 import random
+import re
 import tarfile
 from pathlib import Path
 
@@ -39,7 +40,9 @@ def test_config_map(tmp_path: Path) -> None:
     assert "def main" in config_map["data"]["start.py"]
     with archive_of(package) as archive:
         assert {entry.name: oct(entry.mode) for entry in archive} == {"run.sh": "0o755", "train.py": "0o644"}
-    assert package.description.startswith("run.sh and train.py (8 bytes, ")
+    assert package.description == "run.sh and train.py (8 bytes)"
+    (tmp_path / "run.sh").write_text("echo\n" * 200)
+    assert re.fullmatch(r"run.sh and train.py \(1008 bytes, \d+ bytes compressed\)", packed(tmp_path).description)
 
 
 def test_digest(tmp_path: Path) -> None:
@@ -83,4 +86,4 @@ def test_many_files(tmp_path: Path) -> None:
     """The description of many files stays one line."""
     for number in range(30):
         (tmp_path / f"{number:02}.py").write_text("")
-    assert packed(tmp_path).description.startswith("00.py, 01.py, 02.py, 03.py, 04.py and 25 more files (0 bytes, ")
+    assert packed(tmp_path).description.startswith("00.py, 01.py, 02.py, 03.py, 04.py and 25 more files (0 bytes)")

@@ -48,7 +48,7 @@ def test_submit(served: FakeClient) -> None:
 
     assert (result.exit_code, result.stderr) == (0, "")
     packed, created = result.stdout.splitlines()
-    assert packed.startswith("packed model.py and train.py (19 bytes, ")
+    assert packed.startswith("packed model.py and train.py (19 bytes) ")
     assert packed.endswith(" for TrainJob demo with runtime torch-distributed")
     assert created == "trainjob.trainer.kubeflow.org/demo created"
     writes = [(each.verb, each.resource) for each in served.requests_of("create", "patch")]
@@ -119,7 +119,7 @@ def test_suspend() -> None:
         pytest.param("train.py --folder none", "--folder: there is no folder none", id="no folder"),
         pytest.param("ignored.py --folder .", "ignored.py is ignored in", id="ignored"),
         pytest.param("both.py", "choose with --runtime NAME", id="two frameworks"),
-        pytest.param("train.py --runtime torch", "has no runtime torch: deepspeed-distributed (deep", id="runtime"),
+        pytest.param("train.py --runtime torch", "has no runtime torch: did you mean torch-distributed", id="runtime"),
         pytest.param("train.py -- \udcff", r"SCRIPT [-- ARGS]: \udcff must be text in UTF-8", id="no UTF-8"),
         pytest.param("train.py --name Demo", "--name: Demo", id="name"),
         pytest.param("train.py --env 1=2", "--env: 1: must be NAME=VALUE", id="env"),

@@ -131,8 +131,10 @@ class JobState:
     def explanation(self) -> str:
         """Reason and message as one line; empty when there is nothing to explain.
 
-        The message of a failure speaks for itself: the reason is a word of JobSet's.
+        The message of a failure speaks for itself: the reason is a word of JobSet's, and so are both of a success.
         """
+        if self.word == "Complete":
+            return ""
         if self.word == "Failed" and self.message:
             return printable(self.message)
         return printable(": ".join(part for part in (self.reason, self.message) if part))

@@ -96,7 +96,7 @@ async def _contents(client: Client) -> list[tuple[str, str]]:
     summary = ", ".join(f"{count} {word}" for word, count in sorted(states.items()))
     return [
         ("pod network", "".join(modes) or "none: no kubelet runs"),
-        ("runtimes", ", ".join(sorted(map(name_of, runtimes.items))) or "none"),
+        ("runtimes", f"{len(runtimes.items)}: trainer runtimes" if runtimes.items else "none"),
         ("TrainJobs", f"{len(jobs.items)} ({summary})" if summary else "0"),
     ]
 

@@ -48,6 +48,8 @@ _LAUNCHERS: Final = {"torch": ["torchrun"], "paddle": ["python3", "-m", "paddle.
 """The words before a script for policies whose frameworks do not start it as it is."""
 _USUAL: Final = ("{}-distributed", "{}-openmpi", "{}")
 """Names of the runtime that is meant where a framework has several, the best one first."""
+_MOST_MEANT: Final = 4
+"""Runtimes that are proposed in place of the name of their framework."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +168,9 @@ def choose_runtime(
     if name is not None:
         named = next((each for each in runtimes if each.name == name), None)
         if named is None:
-            similar = alternatives(name, map(attrgetter("name"), runtimes)).similar
-            meant = f"did you mean {similar}? There are " if similar else ""
-            raise BadInputError(
-                f"--runtime: namespace {namespace} has no runtime {printable(name)}: {meant}{_choices(runtimes)}"
-            )
+            meant = _meant(name, runtimes)
+            choice = f"did you mean {meant}? trainer runtimes lists all" if meant else _choices(runtimes)
+            raise BadInputError(f"--runtime: namespace {namespace} has no runtime {printable(name)}: {choice}")
         return named
     wanted = (framework, _GENERAL.get(framework))
     fitting = next((found for name in wanted if (found := [each for each in runtimes if each.framework == name])), [])
@@ -191,6 +191,12 @@ def choose_runtime(
     raise BadInputError(
         f"{script} {why}, and namespace {namespace} has no runtime {what}: choose with --runtime: {_choices(runtimes)}"
     )
+
+
+def _meant(name: str, runtimes: Sequence[ChosenRuntime]) -> str:
+    """The runtimes for a framework of this name, else the one whose name is most like it; "" without any."""
+    fitting = [each.name for each in runtimes if each.framework == name]
+    return " or ".join(fitting[:_MOST_MEANT]) or alternatives(name, map(attrgetter("name"), runtimes)).similar
 
 
 def _choices(runtimes: Sequence[ChosenRuntime]) -> str:

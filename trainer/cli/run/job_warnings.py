@@ -11,6 +11,8 @@ from trainer.framework.deploying.deployer import FIELD_MANAGER
 from trainer.kube.clock import Clock
 from trainer.kube.objects import Object, controller_of, metadata_of, name_of, uid_of
 
+_ENDINGS = frozenset({("Job", "BackoffLimitExceeded"), ("JobSet", "FailedJobs")})
+"""Kinds and reasons which say only that a pod has failed: the state says so, with the error."""
 _UNSCHEDULED = "FailedScheduling"
 _UNSCHEDULED_SECONDS = 15.0
 """Far longer than a manager takes to find that a TrainJob is Pending."""
@@ -41,10 +43,12 @@ class JobWarnings:
     def see_event(self, event: Object) -> None:
         """Show the event if it concerns the job, or later, once its object is known to be one of the job's.
 
-        Events of the TrainJob controller about the TrainJob repeat its conditions, which are shown anyway.
+        Events of the TrainJob controller about the TrainJob repeat its conditions, which are shown anyway, and so does
+        the end of its Jobs.
         """
         about = event.get("involvedObject") or {}
         repeats = about.get("kind") == TRAIN_JOBS.kind and event.get("reportingComponent") == FIELD_MANAGER
+        repeats |= (about.get("kind"), event.get("reason")) in _ENDINGS
         if event.get("type") != "Warning" or repeats:
             return
         if not self._concerns_job(about, event):

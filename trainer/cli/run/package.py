@@ -105,7 +105,9 @@ def pack(
             archive.addfile(_entry(name, len(content), 0o644), io.BytesIO(content))
     total, compressed = sum(file.size for file in files) + sum(map(len, added.values())), buffer.getvalue()
     amount = f"{size(total)}, {size(len(compressed))} compressed"
-    description = f"{_listed(sorted({*names, *added}))} ({amount})"
+    # A short script is shorter than the archive that holds it.
+    shown = amount if len(compressed) < total else size(total)
+    description = f"{_listed(sorted({*names, *added}))} ({shown})"
     if len(compressed) > MOST_COMPRESSED:
         problem = f"the {len(files)} files of {folder} have {amount}; at most {size(MOST_COMPRESSED)} fit a ConfigMap"
         raise too_large(files, problem)
