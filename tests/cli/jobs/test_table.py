@@ -138,6 +138,54 @@ def test_what_goes(width: int, picture: str) -> None:
     assert "\n".join(line.plain for line in lines) == picture
 
 
+def failed(name: str, message: str, state: str = "Failed", **progress: Any) -> Object:
+    """A TrainJob with a condition that says why it does not run."""
+    made = job(name, state=state, **progress)
+    condition = "Created" if state == "Blocked" else state
+    status = "False" if state == "Blocked" else "True"
+    made["status"]["conditions"] = [{"type": condition, "status": status, "reason": "Why", "message": message}]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("width", "picture"),
+    [
+        pytest.param(
+            None,
+            """\
+NAME         STATE    PROGRESS         ETA   STEP        METRICS                   AGE
+train-x7k2p  Running  ████▌░░░░░  45%  9d5h  4500/10000  loss 0.2347               13m
+late         Failed   ████▌░░░░░  45%  node-1: NCCL timeout                        13m
+wrong        Failed   node-0: ModuleNotFoundError: No module named 'nosuchmodule'  13m
+waits        Pending  Why: no node has nvidia.com/gpu                              13m
+typo         Blocked  Why: there is no runtime                                     13m""",
+            id="whole",
+        ),
+        pytest.param(
+            80,
+            """\
+NAME         STATE    PROGRESS         ETA   STEP        METRICS             AGE
+train-x7k2p  Running  ████▌░░░░░  45%  9d5h  4500/10000  loss 0.2347         13m
+late         Failed   ████▌░░░░░  45%  node-1: NCCL timeout                  13m
+wrong        Failed   node-0: ModuleNotFoundError: No module named 'nosuch…  13m
+waits        Pending  Why: no node has nvidia.com/gpu                        13m
+typo         Blocked  Why: there is no runtime                               13m""",
+            id="cut",
+        ),
+    ],
+)
+def test_reasons(width: int | None, picture: str) -> None:
+    """Where a TrainJob that does not train would have step and metrics, its line says why."""
+    shown = [
+        job("train-x7k2p", **USUAL | ONE_METRIC),
+        failed("late", "node-1: NCCL timeout", **USUAL | ONE_METRIC),
+        failed("wrong", "node-0: ModuleNotFoundError: No module named 'nosuchmodule'\nTraceback:"),
+        failed("waits", "no node has nvidia.com/gpu", "Pending"),
+        failed("typo", "there is no runtime", "Blocked"),
+    ]
+    assert "\n".join(line.plain for line in JobTable(width).lines(shown, NOW)) == picture
+
+
 def test_names_are_cut_in_the_middle() -> None:
     """A long name keeps its end, which tells it from those of other runs."""
     (_, line, _) = JobTable(80).lines(CASES["long names"], NOW)

@@ -71,8 +71,8 @@ def get(
 ) -> None:
     """Show TrainJobs: state, progress, remaining time, metrics; with a NAME also conditions and why it waits or failed.
 
-    Those that run come first, then the newest. With --watch the table stays up to date until it is interrupted; with a
-    NAME until that TrainJob has ended.
+    Those that run come first, then the newest. The line of one that waits or has failed says why. With --watch the
+    table stays up to date until it is interrupted; with a NAME until that TrainJob has ended.
 
     Exit code: 0; with --watch and a NAME 0 when the TrainJob is Complete, 1 when it Failed or was deleted.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -22,9 +22,14 @@ from trainer.view.row import TrainJobRow
 _BAR = 10
 _FEW = 3
 """Most metrics in a line."""
-_METRICS = "METRICS"
+_METRICS, _MESSAGE = "METRICS", "MESSAGE"
 _FIRST_METRIC = 20
 """Cells that the most interesting metric gets before other columns do."""
+_SPANNED = ("PROGRESS", "ETA", "STEP", "EPOCH", _METRICS)
+"""Columns across which the message of a TrainJob stands that does not train; its progress stays."""
+_TROUBLED = ("Failed", "Blocked", "Pending")
+"""States with such a message."""
+_LONGEST_MESSAGE = 80
 _SHORTEST = {"NAMESPACE": 12, "NAME": 24, "RUNTIME": 14}
 """Columns whose texts are cut, and the cells that they keep while other columns can go."""
 _DISPENSABLE = ("UPDATED", "EPOCH", "STEP", "NODES", "RUNTIME", "AGE")
@@ -59,7 +64,8 @@ class JobTable:
             room = None if self.width is None else self.width - total(widths) + widths[_METRICS]
             for row, (_, state) in zip(rows, shown, strict=True):
                 row[_METRICS] = Text(metrics_in(self._metrics(state.progress), room, ascii_only=self.ascii_only))
-            widths[_METRICS] = _widest(_METRICS, rows)
+            needed = max((_missing(row, widths) for row in rows), default=0)
+            widths[_METRICS] = max(_widest(_METRICS, rows), needed if room is None else min(needed, room))
         former = {title: max(width, self._widths.get(title, 0)) for title, width in widths.items()}
         self._widths = former if self.width is None or total(former) <= self.width else widths
         titles = [{title: Text(title) for title in widths}] if header else []
@@ -76,7 +82,8 @@ class JobTable:
         widths = {title: _widest(title, rows) for title in self._titles()}
         if self.width is None or total(widths) <= self.width:
             return rows, widths
-        widths = {title: width for title, width in widths.items() if any(row[title] for row in rows)}
+        said = {_METRICS} if any(_MESSAGE in row for row in rows) else set()
+        widths = {title: width for title, width in widths.items() if title in said or any(row[title] for row in rows)}
         for title, shorter in (("PROGRESS", _percentage), ("ETA", partial(_eta, has_sentence=False))):
             if total(widths) > self.width and title in widths:
                 for row, (_, state) in zip(rows, shown, strict=True):
@@ -95,7 +102,8 @@ class JobTable:
         updated = f"{short_duration((now - progress.updated).total_seconds())} ago" if progress.updated else ""
         metric = Text(next(map(metric_text, self._metrics(state.progress)), ""))
         metric.truncate(_FIRST_METRIC)
-        return {
+        message = state.explanation if state.word in _TROUBLED else ""
+        return ({_MESSAGE: Text(message)} if message else {}) | {
             "NAMESPACE": Text(row.namespace),
             "NAME": Text(row.name),
             "STATE": Text(printable(state.word), style=STATE_STYLES.get(state.word, "default")),
@@ -121,10 +129,14 @@ class JobTable:
 
     def _line(self, row: dict[str, Text]) -> Text:
         line = Text()
-        titles = list(self._widths)
+        spanned = [title for title in _spanned(row) if title in self._widths]
+        titles = [title for title in self._widths if title not in spanned[1:]]
         for title in titles:
             cell, width = row[title], self._widths[title]
-            if cell.cell_len > width:
+            if title in spanned:
+                cell, width = row[_MESSAGE].copy(), total({each: self._widths[each] for each in spanned})
+                cell.truncate(width, overflow="crop" if self.ascii_only else "ellipsis")
+            elif cell.cell_len > width:
                 cell = Text(elided(cell.plain, width, ascii_only=self.ascii_only), style=cell.style)
             line.append_text(cell)
             if title != titles[-1]:
@@ -137,6 +149,19 @@ class JobTable:
 
 def _widest(title: str, rows: Sequence[dict[str, Text]]) -> int:
     return max(len(title), *(row[title].cell_len for row in rows)) if rows else len(title)
+
+
+def _spanned(row: dict[str, Text]) -> Sequence[str]:
+    if _MESSAGE not in row:
+        return ()
+    return _SPANNED[1:] if row["PROGRESS"] else _SPANNED
+
+
+def _missing(row: dict[str, Text], widths: Mapping[str, int]) -> int:
+    """Cells of the last column that a message needs beside those of the others."""
+    others = {title: widths[title] for title in _spanned(row)[:-1] if title in widths}
+    message = row.get(_MESSAGE, Text()).cell_len
+    return min(message, _LONGEST_MESSAGE) - total({**others, _METRICS: 0})
 
 
 def _percentage(state: JobState, now: datetime) -> Text:  # noqa: ARG001 - as _eta
