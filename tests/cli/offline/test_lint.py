@@ -218,17 +218,15 @@ NAMESPACED = RUNTIME.replace("ClusterTrainingRuntime", "TrainingRuntime")
 @pytest.mark.parametrize(
     ("runtime", "code", "finding"),
     [
-        pytest.param("torch-distribted", 1, "Did you mean torch-distributed? There are ", id="mistyped-shipped"),
-        pytest.param("min", 1, "Did you mean mine? There are ", id="mistyped-of-a-file"),
+        pytest.param("torch-distribted", 1, "Did you mean torch-distributed?", id="mistyped-shipped"),
+        pytest.param("min", 1, "Did you mean mine?", id="mistyped-of-a-file"),
         pytest.param(
             "namespaced",
             1,
             "There is a TrainingRuntime namespaced: set spec.runtimeRef.kind to TrainingRuntime",
             id="kind-forgotten",
         ),
-        pytest.param(
-            "namespacd, kind: TrainingRuntime", 1, "Did you mean namespaced? There is namespaced", id="in-the-namespace"
-        ),
+        pytest.param("namespacd, kind: TrainingRuntime", 1, "Did you mean namespaced?", id="in-the-namespace"),
         pytest.param(
             "torch-distributed, kind: TrainingRuntime",
             1,

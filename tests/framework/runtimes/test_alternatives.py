@@ -34,7 +34,8 @@ def test_similar(name: str, similar: str) -> None:
     ("present", "hint"),
     [
         pytest.param(Alternatives(), "", id="nothing"),
-        pytest.param(Alternatives(similar="a", names=("a", "b")), ". Did you mean a? There are a, b", id="similar"),
+        pytest.param(Alternatives(similar="a", names=("a", "b")), ". Did you mean a?", id="similar"),
+        pytest.param(Alternatives(names=("a", "b"), unlisted=2), ". There are a, b and 2 more", id="others"),
         pytest.param(
             Alternatives("TrainingRuntime", "a", ("a", "b")),
             ". There is a TrainingRuntime x: set spec.runtimeRef.kind to TrainingRuntime",

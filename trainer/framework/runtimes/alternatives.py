@@ -49,11 +49,12 @@ class Alternatives:
         """Sentences to add to a message, such as `. Did you mean torch-distributed?`; "" without any."""
         if self.other_kind:
             return f". There is a {self.other_kind} {name}: set spec.runtimeRef.kind to {self.other_kind}"
-        hint = f". Did you mean {self.similar}?" if self.similar else ""
+        if self.similar:
+            return f". Did you mean {self.similar}?"
         if not self.names:
-            return hint
+            return ""
         names = f"{', '.join(self.names)} and {self.unlisted} more" if self.unlisted else ", ".join(self.names)
-        return f"{hint or '.'} There {'is' if len(self.names) + self.unlisted == 1 else 'are'} {names}"
+        return f". There {'is' if len(self.names) + self.unlisted == 1 else 'are'} {names}"
 
 
 def alternatives(name: str, names: Iterable[str], other_kind: str = "") -> Alternatives:
