@@ -136,7 +136,8 @@ def test_a_job_that_exists(blueprint: FakeClient, cluster: None, tmp_path: Path)
     blueprint.add(job() | {"metadata": {"name": "demo", "namespace": "default"}})
     code, said = explain("-f", write(tmp_path, job()))
     assert code == 4
-    assert "it exists already" in said
+    assert "it exists already\n" in said
+    assert "remedy   delete it, or give this one another name\n  more     trainer explain demo -n default" in said
 
 
 def test_pods_that_are_refused(blueprint: FakeClient, cluster: None, tmp_path: Path) -> None:

@@ -92,13 +92,21 @@ class Prospect:
         except UnauthorizedError:
             raise
         except AlreadyExistsError:
-            self._refuse(about, "it exists already: delete it, or give this one another name")
+            self._refuse_name(about)
         except ApiError as error:
             no_right = isinstance(error, ForbiddenError) and _NOT_GRANTED in error.message and resource != TRAIN_JOBS
             if no_right or _NO_DRY_RUN in error.message or is_of_file(error.message):
                 self._unread[resource.plural] = Unread(f"{resource.plural} by dry run", str(error))
             else:
                 self._refuse(about, str(error))
+
+    def _refuse_name(self, about: Subject) -> None:
+        """One of this name is there."""
+        message = f"the cluster refuses {about.kind} {about.name}: it exists already"
+        command = kubectl("get", about.kind.lower(), about.name, namespace=self.namespace)
+        if about.kind == TRAIN_JOBS.kind:
+            command = trainer("explain", about.name, namespace=self.namespace)
+        self._causes.append(Cause(_REFUSED, about, message, "delete it, or give this one another name", command))
 
     def _refuse(self, about: Subject, message: str) -> None:
         advice = refusal_of(message, self.namespace)
