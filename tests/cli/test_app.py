@@ -126,6 +126,16 @@ def test_help_lists_the_commands(arguments: str) -> None:
         assert f"│ {command} " in result.stdout
 
 
+def test_help_of_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines end where the terminal does, not where those of the docstring did."""
+    monkeypatch.setenv("COLUMNS", "60")
+
+    lines = [line.strip() for line in CliRunner().invoke(app, "down --help").stdout.splitlines()]
+
+    assert "Objects, volumes and logs are kept, and `trainer up`" in lines
+    assert "starts with them again, at the same address. Does nothing" in lines
+
+
 def test_version() -> None:
     """The version is that of the package."""
     result = CliRunner().invoke(app, "--version")

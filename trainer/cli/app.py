@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from inspect import cleandoc
 from typing import Annotated, Any, Final
 
 import typer
@@ -107,8 +108,19 @@ def _listed(name: str) -> Command:
 
 
 def _load(name: str) -> Command:
-    if name not in COMMANDS:
-        return _load_installed(_installed()[name])
+    return _flowing(_load_own(name) if name in COMMANDS else _load_installed(_installed()[name]))
+
+
+def _flowing(command: Command) -> Command:
+    """A command whose help breaks lines where the terminal ends, not where its docstring does."""
+    paragraphs = cleandoc(command.help or "").split("\n\n")
+    command.help = "\n\n".join(each if each.startswith("\b") else " ".join(each.split("\n")) for each in paragraphs)
+    for each in command.commands.values() if isinstance(command, TyperGroup) else ():
+        _flowing(each)
+    return command
+
+
+def _load_own(name: str) -> Command:
     found = getattr(import_module(COMMANDS[name].source), name.replace("-", "_"))
     if isinstance(found, typer.Typer):
         group = typer.main.get_command(found)
