@@ -225,6 +225,8 @@ def test_accessibility(page: Page, session_dashboard: Dashboard, jobs: Cluster, 
     page.goto(session_dashboard.url("/new/new/resnet"))
     expect(page.get_by_text("The cluster would take it")).to_be_visible()
     assert_accessible(page)
+    form = page.get_by_role("group", name="Form")
+    assert form.evaluate("(each) => each.scrollWidth <= each.clientWidth")
     page.get_by_label("Nodes", exact=True).fill("-1")
     expect(page.get_by_role("status")).to_contain_text("spec.trainer.numNodes")
     picture(page, f"new-form-{scheme}-{width}")

@@ -37,13 +37,14 @@ def test_bounds() -> None:
 
 
 def test_long_message() -> None:
-    """A row has a part of a message, and the page all of it."""
-    failed = {"type": "Failed", "status": "True", "message": "x" * 1000}
+    """A row has whole words of a message, with dots for the rest, and the page all of it."""
+    failed = {"type": "Failed", "status": "True", "message": "reason " * 200}
     job = train_job(state="Failed", conditions=[failed])
     job["metadata"]["annotations"] = {"app.kubernetes.io/created-by": "me" * 500}
     page = page_of(job)
-    assert len(page["message"]) == len(page["owner"]) == 200
-    assert len(page["conditions"][0]["message"]) == 1000
+    assert page["message"] == ("reason " * 28).rstrip() + "..."
+    assert page["owner"] == "me" * 98 + "m..."
+    assert len(page["conditions"][0]["message"]) > 1000
 
 
 def test_steps() -> None:

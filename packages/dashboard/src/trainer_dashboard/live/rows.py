@@ -17,7 +17,7 @@ def row_of(row: TrainJobRow) -> Object:
         "namespace": row.namespace,
         "name": row.name,
         "state": row.state,
-        "message": row.message[:_LONGEST_TEXT],
+        "message": _shortened(row.message),
         "progress": row.progress.percentage,
         "remaining": None if row.has_ended else row.progress.remaining_seconds,
         "remainingText": "" if row.has_ended else row.progress.remaining or row.progress.silence,
@@ -25,7 +25,7 @@ def row_of(row: TrainJobRow) -> Object:
         "runtimeKind": row.runtime_kind,
         "nodes": row.nodes,
         "devicesPerNode": row.devices_per_node,
-        "owner": row.owner[:_LONGEST_TEXT],
+        "owner": _shortened(row.owner),
         "created": row.created,
         "since": row.since,
         "ended": row.ended,
@@ -50,6 +50,14 @@ def page_of(job: Object, recipe: Object) -> Object:
         "jobs": objects_in(status.get("jobsStatus")),
         "recipe": recipe,
     }
+
+
+def _shortened(text: str) -> str:
+    """The beginning of a text, whose last word is whole where dots stand for the rest."""
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    beginning = text[: _LONGEST_TEXT - 3]
+    return f"{beginning.rpartition(' ')[0] or beginning}..."
 
 
 def _bounds(scale: Object) -> Object | None:

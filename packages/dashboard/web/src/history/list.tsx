@@ -31,9 +31,7 @@ export function HistoryPage({ query }: { query: URLSearchParams }) {
   useTitle("History");
   return (
     <main>
-      <h1 class="unseen" tabIndex={-1}>
-        History
-      </h1>
+      <h1 tabIndex={-1}>History</h1>
       {useContext(HasHistory) ? (
         <History filters={read(query)} />
       ) : (
@@ -52,20 +50,24 @@ function History({ filters }: { filters: Filters }) {
     <>
       {problem && <Problem>{problem}</Problem>}
       <FilterBar filters={filters} namespaces={listing.namespaces} />
-      <p class="count" role="status">
-        {isLoaded ? `${trainings.length}${next ? " and more" : ""} trainings` : problem ? "" : "Loading ..."}
-      </p>
-      <p class="quiet">Times are those of {zone()}.</p>
-      {trainings.length > 1 && trainings.length <= COMPARED && !next && (
-        <p>
+      <div class="past-lead">
+        <p class="count" role="status">
+          {isLoaded ? count(trainings.length, Boolean(next)) : problem ? "" : "Loading ..."}
+        </p>
+        <p class="quiet">Times are those of {zone()}.</p>
+        {trainings.length > 1 && trainings.length <= COMPARED && !next && (
           <a href={href(comparePath([], trainings))} onClick={onLink}>
             Compare the metrics of these {trainings.length}
           </a>
-        </p>
-      )}
+        )}
+      </div>
       {isLoaded && trainings.length === 0 ? <Nothing filters={filters} note={listing.note} /> : <Table listing={listing} more={listing.more} />}
     </>
   );
+}
+
+function count(known: number, hasMore: boolean): string {
+  return hasMore ? `${known} and more trainings` : `${known} ${known === 1 ? "training" : "trainings"}`;
 }
 
 function FilterBar({ filters, namespaces }: { filters: Filters; namespaces: readonly string[] }) {

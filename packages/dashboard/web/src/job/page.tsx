@@ -7,6 +7,7 @@ import { age, duration } from "../format";
 import { EarlierRuns } from "../history/earlier";
 import { write } from "../history/filters";
 import { HasHistory } from "../history/store";
+import { phaseOf } from "../list/filters";
 import type { Job, Node } from "../model";
 import { Back, type Fact, Facts, Grid, Problem, Problems, Progress, State, Yaml, useTitle } from "../parts";
 import { type Tab, comparePath, href, jobPath, onLink, pastPath, useLocation } from "../route";
@@ -110,13 +111,24 @@ function JobFacts({ job }: { job: Job }) {
     ["Step", fraction(status?.currentStep, status?.totalSteps)],
     ["Epoch", fraction(status?.currentEpoch, status?.totalEpochs)],
     ["Last report", status?.lastUpdatedTime && !job.ended ? `${age(status.lastUpdatedTime, now)} ago` : ""],
-    [job.ended ? "Took" : "Runs for", job.started ? age(job.started, end) : ""],
+    [spanOf(job), age(isHeld(job) ? job.since : job.started, end)],
     ...job.steps.map((step): Fact => [
       step.name,
       [step.state, step.progressPercentage === undefined ? "" : `${step.progressPercentage} %`].filter(Boolean).join(", "),
     ]),
   ];
   return <Facts of={facts} />;
+}
+
+/** Whether it waits for somebody or something before its pods run. */
+function isHeld(job: Job): boolean {
+  return phaseOf(job.state) === "waiting";
+}
+
+function spanOf(job: Job): string {
+  if (job.ended) return "Took";
+  if (job.isSuspended) return "Suspended for";
+  return isHeld(job) ? "Waits for" : "Runs for";
 }
 
 function fraction(done: number | undefined, total: number | undefined): string {
@@ -134,7 +146,7 @@ function Overview({ page, job }: { page: Page; job: Job }) {
       </section>
       <section>
         <h2>Metrics</h2>
-        {page.curves.size > 0 ? <MetricCharts curves={page.curves} /> : <LastValues of={job.trainerStatus} none={<NoMetrics />} />}
+        {page.curves.size > 0 ? <MetricCharts curves={page.curves} /> : <LastValues of={job.trainerStatus} none={<NoMetrics of={job} />} />}
         <p>
           <a href={href(comparePath([job]))} onClick={onLink}>
             Compare with other TrainJobs
@@ -154,10 +166,10 @@ function Overview({ page, job }: { page: Page; job: Job }) {
   );
 }
 
-function NoMetrics() {
+function NoMetrics({ of: { ended } }: { of: Job }) {
   return (
     <>
-      No metrics yet. A training reports them with <code>trainer.progress.report</code>, and they are shown as long as its
+      {ended ? "It reported no metrics." : "No metrics yet."} A training reports them with <code>trainer.progress.report</code>, and they are shown as long as its
       first pod exists.
     </>
   );
