@@ -50,6 +50,25 @@ def test_runtimes(served: FakeClient) -> None:
 
 
 @pytest.mark.usefixtures("cluster")
+def test_description(served: FakeClient) -> None:
+    """What a runtime is for stands last; columns that say the same of all are left out."""
+    plain = runtime(CLUSTER_TRAINING_RUNTIMES, "plain")
+    plain["metadata"]["annotations"] = {"kubernetes.io/description": "Any program,\nwithout a framework."}
+    served.add(plain)
+    served.add(runtime(CLUSTER_TRAINING_RUNTIMES, "torch", 2))
+
+    lines = CliRunner().invoke(app, "runtimes").stdout.splitlines()
+
+    assert [line.split(maxsplit=3)[::3] for line in lines] == [
+        ["NAME", "DESCRIPTION"],
+        ["plain", "Any program, without a framework."],
+        ["torch"],
+    ]
+    answer = json.loads(CliRunner().invoke(app, "runtimes -o json").stdout)
+    assert [each["description"] for each in answer] == ["Any program, without a framework.", ""]
+
+
+@pytest.mark.usefixtures("cluster")
 def test_no_runtimes() -> None:
     """The note says how to get some."""
     result = CliRunner().invoke(app, "runtimes -n team")

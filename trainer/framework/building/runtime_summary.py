@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.labels import ANCESTOR_LABEL
@@ -11,7 +11,12 @@ from trainer.api.trainingruntime import FRAMEWORK_LABEL, SUPPORT_LABEL, MLPolicy
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS, node_count
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
-from trainer.kube.objects import Object, labels_of, mapping_at, name_of, namespace_of, objects_in
+from trainer.kube.objects import Object, annotations_of, labels_of, mapping_at, name_of, namespace_of, objects_in
+
+_DESCRIPTION: Final = "kubernetes.io/description"
+"""The annotation by which an object says what it is for."""
+_LONGEST_DESCRIPTION: Final = 300
+"""Characters that are read of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,8 @@ class RuntimeSummary:
     kind: str
     framework: str
     """By its label; empty if it has none."""
+    description: str
+    """What it is for, by its annotation `kubernetes.io/description`; empty if it has none."""
     support: str
     """`deprecated`, if its label says so."""
     nodes: int
@@ -45,6 +52,7 @@ class RuntimeSummary:
             namespace=namespace_of(obj),
             kind=kind,
             framework=labels.get(FRAMEWORK_LABEL, ""),
+            description=annotations_of(obj).get(_DESCRIPTION, "")[:_LONGEST_DESCRIPTION],
             support=labels.get(SUPPORT_LABEL, ""),
             nodes=_nodes(mapping_at(obj, "spec", "mlPolicy"), mapping_at(job, "template", "spec")),
             image=str(container.get("image") or ""),

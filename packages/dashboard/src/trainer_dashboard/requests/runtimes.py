@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Final
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.framework.building.runtime_summary import RuntimeSummary
 from trainer.kube.client import Client
 from trainer.kube.errors import ForbiddenError, KubeError, NotFoundError
-from trainer.kube.objects import Object, annotations_of, key_of, metadata_of
+from trainer.kube.objects import Object, key_of, metadata_of
 from trainer.kube.resource import Resource
 from trainer.kube.selection import EVERYTHING
 from trainer_dashboard.access.visible import NamespaceScope, Visible, visible
-
-_DESCRIPTION: Final = "kubernetes.io/description"
-"""The annotation by which an object says what it is for."""
-_LONGEST_DESCRIPTION: Final = 300
-"""Characters that are shown of it."""
 
 
 async def runtimes(client: Client, scope: NamespaceScope) -> Object:
@@ -59,5 +53,4 @@ def _refusal(resource: Resource, error: KubeError) -> str:
 def _summary(obj: Object, resource: Resource) -> Object:
     return asdict(RuntimeSummary.of(obj, resource.kind)) | {
         "created": metadata_of(obj).get("creationTimestamp"),
-        "description": annotations_of(obj).get(_DESCRIPTION, "")[:_LONGEST_DESCRIPTION],
     }

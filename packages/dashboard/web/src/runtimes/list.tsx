@@ -4,6 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { useNow } from "../clock";
 import { age } from "../format";
 import { write, read } from "../list/filters";
+import { SearchField } from "../list/keys";
 import { useListing } from "../list/store";
 import { CLUSTER_WIDE, type Runtime } from "../model";
 import { Grid, Notes, Problem, Problems, useTitle } from "../parts";
@@ -24,8 +25,8 @@ export function RuntimeList({ query }: { query: URLSearchParams }) {
   useTitle("Runtimes");
   // Those of the cluster are there for every namespace.
   const there = runtimes.filter((runtime) => !runtime.namespace || own(runtime));
-  const shown = there.filter(({ name, namespace, framework }) =>
-    `${namespace}/${name} ${framework}`.toLowerCase().includes(text.toLowerCase()),
+  const shown = there.filter(({ name, namespace, framework, description }) =>
+    `${namespace}/${name} ${framework} ${description}`.toLowerCase().includes(text.toLowerCase()),
   );
   return (
     <main>
@@ -38,10 +39,7 @@ export function RuntimeList({ query }: { query: URLSearchParams }) {
         </Problem>
       ))}
       <search class="filters">
-        <label>
-          <span>Search</span>
-          <input type="search" value={text} onInput={(event) => setText(event.currentTarget.value)} />
-        </label>
+        <SearchField text={text} onText={setText} />
       </search>
       <p class="count" role="status">
         {isLoaded ? `${shown.length} of ${there.length} runtimes` : problem ? "" : "Loading ..."}
@@ -71,6 +69,7 @@ function RuntimeTable({ runtimes, uses, chosen }: { runtimes: Runtime[]; uses: M
             </a>{" "}
             <span class="namespace">{runtime.namespace || "cluster"}</span>
             {runtime.support && <span class="tag warn">{runtime.support}</span>}
+            {runtime.description && <p class="description">{runtime.description}</p>}
           </th>
           <td>{runtime.framework}</td>
           <td>{runtime.nodes}</td>
