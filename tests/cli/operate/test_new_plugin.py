@@ -35,6 +35,7 @@ def made(tmp_path: Path) -> Path:
     [
         pytest.param(["pytest", "-q", "-p", "no:cacheprovider"], r"^3 passed", id="tests"),
         pytest.param(["mypy"], "^Success: no issues found in 3 source files", id="types"),
+        pytest.param(["ruff", "check", "--select", "E,F,I", "--no-cache"], "^All checks passed", id="order of imports"),
     ],
 )
 def test_it_passes_as_it_stands(made: Path, command: list[str], said: str) -> None:

@@ -39,6 +39,9 @@ $module = ["py.typed"]
 [tool.pytest.ini_options]
 pythonpath = ["src"]
 
+[tool.ruff]
+line-length = 120
+
 [tool.mypy]
 strict = true
 mypy_path = "src"
@@ -88,13 +91,13 @@ _TEST: Final = '''\
 """What the plugin does to a TrainJob, shown on what is built of it."""
 
 import pytest
-from $module.plugin import $class_name
-
+from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.api.trainjob import TrainJob
 from trainer.framework import Pipeline, PluginContext, Registry, StaticReader
-from trainer.api.invalid_object import InvalidObjectError
 from trainer.plugins.jobset import JobSetPlugin
+
+from $module.plugin import $class_name
 
 POD = {"containers": [{"name": "trainer", "image": "train:1"}]}
 JOBS = [{"name": "node", "template": {"spec": {"template": {"spec": POD}}}}]
