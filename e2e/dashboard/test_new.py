@@ -209,6 +209,24 @@ def test_draft(context: BrowserContext, session_dashboard: Dashboard, jobs: Clus
     page.close()
 
 
+def test_styles_of_other_pages(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
+    """The styles of this page stay when another one is shown, and change nothing there: controls of charts, dialogs."""
+    page.goto(session_dashboard.url("/runtimes"))
+    styles = """names => names.map(name => {
+        const element = document.body.appendChild(document.createElement("div"));
+        element.className = name;
+        const {position, display, width, height, margin, padding} = getComputedStyle(element);
+        element.remove();
+        return [position, display, width, height, margin, padding].join();
+    })"""
+    names = ["filters options", "picker", "menu", "panel", "verdict", "fold", "chip", "nothing"]
+    before = page.evaluate(styles, names)
+    page.get_by_role("link", name="TrainJobs", exact=True).click()
+    page.get_by_role("link", name="New TrainJob").first.click()
+    expect(page.get_by_role("combobox", name="Runtime")).to_be_visible()
+    assert page.evaluate(styles, names) == before
+
+
 def test_retry(page: Page, session_dashboard: Dashboard, jobs: Cluster) -> None:
     """A failed training is submitted once more with one click, under the next name that is free."""
     page.goto(session_dashboard.url("/jobs/new/broken"))

@@ -93,7 +93,7 @@ export function RuntimePicker({ runtimes, problems, isLoaded, namespace, chosen,
           onBlur={leave}
         />
         <Icon of="down" />
-        <div id={`${id}-options`} class="options" role="listbox" aria-label="Runtimes" hidden={!isOpen || shown.length === 0}>
+        <div id={`${id}-options`} class="runtime-options" role="listbox" aria-label="Runtimes" hidden={!isOpen || shown.length === 0}>
           {shown.map((each, index) => (
             <div
               key={`${each.kind} ${each.namespace} ${each.name}`}
@@ -117,7 +117,7 @@ export function RuntimePicker({ runtimes, problems, isLoaded, namespace, chosen,
           ))}
         </div>
         {isOpen && shown.length === 0 && (
-          <p class="options nothing">{text ? `None matches. Enter takes the name ${text.trim()}.` : "There are no runtimes that you may see."}</p>
+          <p class="runtime-options nothing">{text ? `None matches. Enter takes the name ${text.trim()}.` : "There are no runtimes that you may see."}</p>
         )}
       </div>
     </Field>
