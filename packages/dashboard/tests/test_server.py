@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import anyio
@@ -11,9 +12,11 @@ from packages.dashboard.tests.conftest import UserClient, node_pod, train_job, v
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.explain.suspension import JOB_UID, WORKLOADS
 from trainer.kube.errors import ForbiddenError, KubeError
+from trainer.kube.objects import Object
 from trainer.kube.resource import EVENTS, PODS
 from trainer.v1alpha1.client import SERVED
 from trainer.v1alpha1.discovery import Served
+from trainer_dashboard import job_page, recipe
 from trainer_dashboard.server import OtherCluster
 
 TAG = b"[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
@@ -114,6 +117,38 @@ async def test_page(client: UserClient) -> None:
         assert (job["state"], job["message"]) == ("Failed", "exit code 3")
         client.remove(TRAIN_JOBS, "demo", "default")
         assert await events.next("gone") == {}
+
+
+async def test_recipe_of_each_version(client: UserClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a TrainJob runs is read once for all pages, and anew where its spec or the parameters have changed."""
+    read: list[Object] = []
+
+    def recipe_of(job: Object, reported: Mapping[str, str]) -> Object:
+        read.append(job)
+        return recipe.recipe_of(job, reported)
+
+    def changed(generation: int, argument: str, **status: Any) -> Object:
+        job = train_job(**status)
+        job["metadata"]["generation"] = generation
+        job["spec"]["trainer"] = {"args": [argument]}
+        return client.add(job)
+
+    monkeypatch.setattr(job_page, "recipe_of", recipe_of)
+    changed(1, "--lr=1")
+    log = client.log("demo-node-0-0-abcde", "default", "node")
+    path = "/api/trainjobs/default/demo"
+    async with visiting(client) as visitor, visitor.stream(path) as events, visitor.stream(path) as others:
+        for each in (events, others):
+            assert (await each.next("job"))["recipe"]["parameters"] == [["lr", "1"]]
+        changed(1, "--lr=1", state="Running")
+        assert (await events.next("job"))["state"] == "Running"
+        assert len(read) == 1
+        changed(2, "--lr=2", state="Running")
+        assert (await events.next("job"))["recipe"]["parameters"] == [["lr", "2"]]
+        log.write(b'%b {"parameters": {"epochs": "3"}}\n' % TAG)
+        client.add(node_pod("demo"))
+        assert (await events.next("job"))["recipe"]["parameters"] == [["lr", "2"], ["epochs", "3"]]
+        assert len(read) == 3
 
 
 async def test_page_shows_pods_and_events(client: UserClient) -> None:

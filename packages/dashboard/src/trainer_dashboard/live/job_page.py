@@ -14,11 +14,12 @@ from aiohttp import web
 
 from trainer.api.jobset_pods import jobset_keys
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.change_handler import ChangeHandler
 from trainer.kube.cache.informer import Informer
 from trainer.kube.clock import Clock, move_on_after
-from trainer.kube.objects import Object, ObjectKey, annotations_of, key_of, metadata_of, namespace_of, uid_of
+from trainer.kube.objects import Object, ObjectKey, key_of, metadata_of, namespace_of, uid_of
 from trainer.kube.resource import EVENTS, PODS
 from trainer.workloads.related_events import involved_names
 from trainer_dashboard.access.parties import Stream
@@ -29,12 +30,15 @@ from trainer_dashboard.live.event_stream import Changes, EventStream, event_stre
 from trainer_dashboard.live.metric_feed import MetricFeed, MetricFeeds
 from trainer_dashboard.live.namespace_informers import NamespaceCache, NamespaceInformers
 from trainer_dashboard.live.rows import page_of
+from trainer_dashboard.recipe import recipe_of, revision_of
 from trainer_dashboard.recipe.recipe import recipe_of
 
 CHECK = 2.0
 """Seconds after which a page without changes looks for problems of its watches, which notify nobody."""
 
 _NOTHING: Final = msgspec.Raw(b"[]")
+_RECIPES: Final = 64
+"""TrainJobs whose recipes are kept, each of which may have 200 KB."""
 _NONE: Final[Mapping[str, str]] = {}
 
 
@@ -93,6 +97,7 @@ class JobPages:
         self._namespaces = namespaces
         self._feeds = feeds
         self._clock = clock
+        self._recipes = _Recipes()
 
     async def stream(
         self, request: web.BaseRequest, key: ObjectKey, viewer: Viewer, slot: Stream
@@ -129,7 +134,7 @@ class JobPages:
             feed = None
             if permissions.logs:
                 feed = await stack.enter_async_context(self._feeds.of(job, changes, stream.slot.party))
-            page = _Page(stream, feed)
+            page = _Page(stream, feed, self._recipes)
             uid = uid_of(job)
             while (present := await self._present(stream, key, uid)) is not None and await viewer.may(
                 "get", TRAIN_JOBS, key
@@ -158,13 +163,12 @@ class JobPages:
 class _Page:
     """What one page has been sent."""
 
-    def __init__(self, stream: EventStream, feed: MetricFeed | None) -> None:
+    def __init__(self, stream: EventStream, feed: MetricFeed | None, recipes: _Recipes) -> None:
         self._stream = stream
+        self._recipes = recipes
         self._feed = feed
         self._curves = CurveReader(feed.curves) if feed is not None else None
         self._sent: dict[str, bytes] = {}
-        self._recipe: tuple[tuple[object, ...], Object] | None = None
-        """With what it was made of: to look for secrets in a large TrainJob takes longer than all else here."""
 
     async def send(
         self, job: Object, nodes: msgspec.Raw, events: list[Object], problems: list[str], permissions: PagePermissions
@@ -176,7 +180,7 @@ class _Page:
             problems.append(f"metrics cannot be read: {self._feed.problem}")
         reported = self._feed.parameters if self._feed is not None and permissions.logs else _NONE
         parts = {
-            "job": page_of(job, self._recipe_of(job, reported)),
+            "job": page_of(job, self._recipes.of(job, reported)),
             "nodes": nodes,
             "events": events,
             "problems": problems,
@@ -191,11 +195,20 @@ class _Page:
         if self._curves is not None and permissions.logs:
             await self._stream.send_each("metrics", self._curves.pieces())
 
-    def _recipe_of(self, job: Object, reported: Mapping[str, str]) -> Object:
-        source = (metadata_of(job).get("generation"), annotations_of(job), reported)
-        if self._recipe is None or self._recipe[0] != source:
-            self._recipe = source, recipe_of(job, reported)
-        return self._recipe[1]
+
+class _Recipes:
+    """What TrainJobs run, for all pages: to look for secrets in a large one takes longer than all else here."""
+
+    def __init__(self) -> None:
+        self._known: BoundedDict[tuple[object, ...], tuple[Mapping[str, str], Object]] = BoundedDict(_RECIPES)
+
+    def of(self, job: Object, reported: Mapping[str, str]) -> Object:
+        """That of a TrainJob, see `recipe_of`."""
+        key = uid_of(job), metadata_of(job).get("generation"), revision_of(job), bool(reported)
+        known = self._known.get(key)
+        if known is None or known[0] != reported:
+            known = self._known[key] = reported, recipe_of(job, reported)
+        return known[1]
 
 
 def _is_or_may_shadow(key: ObjectKey, job: CachedObject) -> bool:

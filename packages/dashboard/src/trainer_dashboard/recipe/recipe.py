@@ -53,7 +53,7 @@ def recipe_of(job: Object, reported: Mapping[str, str] = _NONE) -> Object:
         "args": shown[len(said.command) :],
         "parameters": list(with_reported(parameters_of(words), reported).items()),
         "repository": _shown(said.repository),
-        "revision": _shown(said.revision or _revision(job)),
+        "revision": _shown(said.revision or revision_of(job)),
         "isPacked": said.is_packed,
         "env": [_variable(each, value) for each, value in zip(variables, values, strict=False)],
         "resources": _resources(mapping_at(trainer, "resourcesPerNode")),
@@ -115,7 +115,8 @@ def _cleaned_behind(option: str, word: str) -> str:
     return cleaned.removeprefix(f"{option} ") if cleaned.startswith(f"{option} ") else clean_text(word)
 
 
-def _revision(job: Object) -> str:
+def revision_of(job: Object) -> str:
+    """The revision of the code that an annotation names, or ""."""
     found = (value for name, value in annotations_of(job).items() if name.rpartition("/")[2] in _REVISIONS)
     return next(found, "")
 
