@@ -78,6 +78,8 @@ async def test_names(client: UserClient, name: str, copy: str) -> None:
     [
         pytest.param("", "default", "training-2", id="at-home"),
         pytest.param("?namespace=team", "team", "training-1", id="where-it-is-wanted"),
+        pytest.param("?namespace=..%2Fteam", "default", "training-2", id="no-namespace"),
+        pytest.param("?namespace=%E2%80%AEteam", "default", "training-2", id="hidden-letters"),
     ],
 )
 async def test_empty(client: UserClient, query: str, namespace: str, name: str) -> None:

@@ -130,7 +130,8 @@ class UserRequests:
             case "POST", ["trials"]:
                 return await self._try(asked)
             case "GET", ["draft"]:
-                return data({"yaml": await self._drafts(asked).empty(scope, asked.namespace or asked.shown.home)})
+                wanted = asked.namespace if NAME.fullmatch(asked.namespace) else asked.shown.home
+                return data({"yaml": await self._drafts(asked).empty(scope, wanted)})
             case "GET", ["clusterruntimes", name, "yaml"] if NAME.fullmatch(name):
                 return await self._yaml(asked, CLUSTER_TRAINING_RUNTIMES, ObjectKey("", name))
             case "GET", ["runtimes", where, name, "yaml"] if NAME.fullmatch(where) and NAME.fullmatch(name):
