@@ -115,7 +115,7 @@ def test_changes_and_runtimes(served: FakeClient) -> None:
     served.add(yaml.safe_load(RUNTIME))
     assert run("suspend demo").exit_code == 0
     assert [job["spec"]["suspend"] for job in served.objects(SERVED[TRAIN_JOBS])] == [True]
-    assert run("runtimes").stdout.splitlines()[1].split()[:4] == ["mine", "ClusterTrainingRuntime", "torch", "3"]
+    assert run("runtimes").stdout.splitlines()[1].split()[:3] == ["mine", "torch", "3"]
     assert run("delete demo").exit_code == 0
     assert served.objects(SERVED[TRAIN_JOBS]) == []
 
