@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trainer.framework.plugin_api.failure import failed_jobs, first_failure, named_in
+from trainer.framework.plugin_api.failure import failed_jobs, failure_message, first_failure, named_in
 from trainer.kube.objects import Object
 
 
@@ -97,6 +97,15 @@ def test_headline(pods: list[Object], log: list[str], headline: str) -> None:
     found = first_failure(pods)
     assert found is not None
     assert found.headline(log) == headline
+
+
+def test_what_the_kubelet_says_is_said_once() -> None:
+    """The facts repeat the reason of a container that could not be started, and not the sentence behind it."""
+    found = first_failure([pod("a", end(128, 1, reason="StartError", message='exec: "x": not found'))])
+    assert failure_message(found, "jobset failed").splitlines() == [
+        'a: StartError: exec: "x": not found',
+        "pod a: container trainer exited with code 128 (StartError); jobset failed",
+    ]
 
 
 def job(name: str, second: int, **status: Any) -> Object:

@@ -122,7 +122,12 @@ def failure_message(culprit: FailedContainer | None, said: str, log: Sequence[st
         said: what the Jobs say.
         log: the last lines of its log. Default: none.
     """
-    facts = [said] if culprit is None else [culprit.headline(log), f"{culprit.text}; {said}"]
+    facts = [said]
+    if culprit is not None:
+        headline, text = culprit.headline(log), culprit.text
+        if culprit.end in headline:  # what the kubelet says is said once
+            text = text.replace(f" ({culprit.end})", f" ({culprit.end.partition(':')[0]})")
+        facts = [headline, f"{text}; {said}"]
     return "\n".join([*facts, *([LOG_HEADING, *log] if log else [])])
 
 
