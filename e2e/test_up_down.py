@@ -63,7 +63,7 @@ def test_up_run_down(home: Home, tmp_path: Path) -> None:
     assert status.returncode == 0
     assert re.search(r"^cluster +running, pid \d+, for .*, https://127\.0\.0\.1:\d+$", status.stdout, re.MULTILINE)
     assert re.search(r"^pod network +(netns|hosts|plain)", status.stdout, re.MULTILINE)
-    assert re.search(r"^runtimes +.*torch-distributed", status.stdout, re.MULTILINE)
+    assert re.search(r"^runtimes +[1-9]\d*: trainer runtimes$", status.stdout, re.MULTILINE)
     assert re.search(r"^TrainJobs +0$", status.stdout, re.MULTILINE)
 
     pids = home.pids()
