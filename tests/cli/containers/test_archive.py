@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import tarfile
 from pathlib import Path
@@ -69,6 +70,73 @@ def test_a_folder_that_is_a_link(tmp_path: Path) -> None:
     assert copied.left_out == [f"base/l, a link to {outside}", "base/up, a link to ../../outside"]
     assert (tmp_path / "here" / "target" / "up" / "x").read_bytes() == b"1"
     assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        pytest.param([("base/l", "../mine", b""), ("base/l", "", b"theirs")], id="a file over a link"),
+        pytest.param([("base/up", "..", b""), ("base/up/mine", "", b"theirs")], id="a file behind a link"),
+        pytest.param(
+            [("base/l", "../mine", b""), ("base/h", "=base/l", b""), ("base/h", "", b"theirs")], id="hard link"
+        ),
+        pytest.param(
+            [("base/d", ".", b""), ("base/d/l", "../../mine", b""), ("base/l", "", b"theirs")], id="two links"
+        ),
+        pytest.param([("base/l", "mine", b""), ("base/l/../../mine", "", b"theirs")], id="dots behind a link"),
+    ],
+)
+def test_neighbours_of_the_target(tmp_path: Path, members: list[tuple[str, str, bytes]]) -> None:
+    """Files beside the target are out of reach as well: in a home directory they are what a shell starts with."""
+    (tmp_path / "mine").write_text("mine")
+
+    with contextlib.suppress(CommandError):
+        take(archive(*members), tmp_path / "target")
+
+    assert (tmp_path / "mine").read_text() == "mine"
+    target = (tmp_path / "target").resolve()
+    assert all(path.resolve().is_relative_to(target) for path in target.rglob("*"))
+
+
+@pytest.mark.parametrize(
+    ("members", "left_out"),
+    [
+        pytest.param(
+            [("base/h", "=base/none", b"")], ["base/h, a hard link to none, which is not there"], id="missing"
+        ),
+        pytest.param([("base/h", "=base/h", b"")], ["base/h, a hard link to h, which is not there"], id="to itself"),
+        pytest.param([("base/a", "", b"1"), ("base/h", "=base/a", b""), ("base/h", "=base/a", b"")], [], id="twice"),
+    ],
+)
+def test_hard_links(tmp_path: Path, members: list[tuple[str, str, bytes]], left_out: list[str]) -> None:
+    """A hard link to what is not there is left out, and one that is there already stays."""
+    assert take(archive(*members), tmp_path / "base").left_out == left_out
+
+
+def test_hard_links_again(tmp_path: Path) -> None:
+    """What is at the place of a hard link is replaced, also by a copy under the same name."""
+    target = tmp_path / "base"
+    target.mkdir()
+    (target / "h").write_text("before")
+    members = archive(("base/a", "", b"1"), ("base/h", "=base/a", b""))
+
+    take(members, target)
+    again = take(members, target)
+
+    assert (again.files, again.left_out) == (2, [])
+    assert (target / "h").read_text() == "1"
+
+
+def test_senseless_header(tmp_path: Path) -> None:
+    """A header that makes no sense ends the copy with an error, not with a traceback."""
+    written = io.BytesIO()
+    with tarfile.open(fileobj=written, mode="w", format=tarfile.GNU_FORMAT) as file:
+        entry = tarfile.TarInfo("base")
+        entry.mtime = 2**80
+        file.addfile(entry)
+
+    with pytest.raises(CommandError, match="cannot be unpacked: timestamp out of range"):
+        take(written.getvalue(), tmp_path / "target")
 
 
 def test_links_within(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ special files that could lead elsewhere are left out (`tarfile.data_filter`).
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,8 +18,6 @@ from trainer.cli.console import printable
 from trainer.cli.errors import CommandError
 
 _BLOCK: Final = 64 * 1024
-_OWNER_MAY: Final = 0o700
-"""A folder has to be open to its owner for what is in it to be written."""
 
 
 @dataclass(slots=True)
@@ -59,7 +58,7 @@ def unpack(read: Callable[[], bytes], base: str, target: Path) -> Copied:
         target: where to write what has the name `base`.
 
     Raises:
-        CommandError: the archive would lead out of `target`, is a link, or ends too early.
+        CommandError: the archive would lead out of `target`, is a link, or cannot be read to its end.
         OSError: something cannot be written.
     """
     if not hasattr(tarfile, "data_filter"):
@@ -67,33 +66,80 @@ def unpack(read: Callable[[], bytes], base: str, target: Path) -> Copied:
     copied = Copied()
     try:
         with tarfile.open(fileobj=_Source(read), mode="r|") as archive:
-            for member in archive:
-                _take(archive, member, base, target, copied)
+            _Unpacking(archive, base, target, copied).run()
     except tarfile.ReadError as error:
         if copied.files or "empty" not in str(error):
             raise CommandError(f"what the container sent is cut off: {error}") from None
+    except (tarfile.TarError, ArithmeticError, LookupError, ValueError) as error:  # of headers that make no sense
+        raise CommandError(f"what the container sent cannot be unpacked: {printable(str(error))}") from None
     return copied
 
 
-def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, base: str, target: Path, copied: Copied) -> None:
-    place = _place(member.name, base)
-    if place == PurePosixPath() and member.issym():
-        raise CommandError(f"{printable(base)} is a link to {printable(member.linkname)}: name that path")
-    link = member.linkname
-    if member.islnk():
-        link = _below(target, _place(link, base))
-    mode = member.mode | _OWNER_MAY if member.isdir() else member.mode
-    placed = member.replace(name=_below(target, place), linkname=link, mode=mode, deep=False)
-    try:
-        archive.extract(placed, target.parent, filter="data")
-    except tarfile.OutsideDestinationError:
-        raise CommandError(_outside(member.name, target)) from None
-    except (tarfile.AbsoluteLinkError, tarfile.LinkOutsideDestinationError):
-        copied.left_out.append(f"{printable(member.name)}, a link to {printable(member.linkname)}")
-    except tarfile.SpecialFileError:
-        copied.left_out.append(f"{printable(member.name)}, which is no file")
-    else:
-        copied.add(member)
+@dataclass(frozen=True, slots=True)
+class _Unpacking:
+    """Writes the members of an archive."""
+
+    archive: tarfile.TarFile
+    base: str
+    target: Path
+    copied: Copied
+
+    def run(self) -> None:
+        """Write all of them, links last: so nothing is ever written through a link that the container has sent."""
+        links: list[tarfile.TarInfo] = []
+        for member in self.archive:
+            if member.issym():
+                links.append(member)
+                self._check_whole(member)
+            else:
+                self._take(member)
+        for member in links:
+            self._take(member)
+
+    def _check_whole(self, member: tarfile.TarInfo) -> None:
+        if _place(member.name, self.base) == PurePosixPath():
+            raise CommandError(f"{printable(self.base)} is a link to {printable(member.linkname)}: name that path")
+
+    def _take(self, member: tarfile.TarInfo) -> None:
+        place = _place(member.name, self.base)
+        folder, name = self.target, str(place)
+        if place == PurePosixPath():
+            if member.isdir():
+                self.target.mkdir(exist_ok=True)
+                return
+            folder, name = self.target.parent, self.target.name
+        link = str(_place(member.linkname, self.base)) if member.islnk() else member.linkname
+        try:
+            safe = tarfile.data_filter(member.replace(name=name, linkname=link, deep=False), str(folder))
+            problem = self._problem(safe, folder)
+        except tarfile.OutsideDestinationError:
+            raise CommandError(_outside(member.name, self.target)) from None
+        except (tarfile.AbsoluteLinkError, tarfile.LinkOutsideDestinationError):
+            problem = f"a link to {printable(member.linkname)}"
+        except tarfile.SpecialFileError:
+            problem = "which is no file"
+        if problem:
+            self.copied.left_out.append(f"{printable(member.name)}, {problem}")
+            return
+        # A hard link may be one already, by an earlier copy.
+        if not (member.islnk() and _is_same(folder / name, folder / link)):
+            self.archive.extract(safe, folder, filter="fully_trusted")
+        self.copied.add(member)
+
+    def _problem(self, member: tarfile.TarInfo, folder: Path) -> str:
+        """Why a member cannot be written; makes room for a hard link, whose place tarfile would leave as it is."""
+        if not member.islnk():
+            return ""
+        file, first = folder / member.name, folder / member.linkname
+        if first.is_symlink() or not first.is_file():
+            return f"a hard link to {printable(member.linkname)}, which is not there"
+        if os.path.lexists(file) and not _is_same(file, first):
+            file.unlink()
+        return ""
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return os.path.lexists(one) and os.path.samestat(one.lstat(), other.lstat())
 
 
 def _place(name: str, base: str) -> PurePosixPath:
@@ -111,10 +157,6 @@ def _place(name: str, base: str) -> PurePosixPath:
     if ".." in parts:
         raise CommandError(f"the container sent {printable(name)}, which leads elsewhere: nothing more is copied")
     return PurePosixPath(*parts)
-
-
-def _below(target: Path, place: PurePosixPath) -> str:
-    return str(PurePosixPath(target.name) / place)
 
 
 def _outside(name: str, target: Path) -> str:
