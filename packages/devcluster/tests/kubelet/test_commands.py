@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import socket
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
+from anyio import to_thread
 
 from packages.devcluster.tests.kubelet.fakes import LIMIT, OpenRunner, eventually, make_pod, processes_with, shell
 from packages.devcluster.tests.kubelet.modes import every_mode, simplest_isolated_mode, simplest_mode
@@ -15,7 +17,8 @@ from trainer.kube.objects import Object
 from trainer_devcluster.container_commands import CommandError, CommandStreams, ContainerCommand, WindowSize
 from trainer_devcluster.kubelet.commands import LOST, run_command
 from trainer_devcluster.kubelet.pod_worker import PodWorker
-from trainer_devcluster.kubelet.shim.spec import LONGEST_COMMAND
+from trainer_devcluster.kubelet.sandbox import RunningContainer, ShimProcess
+from trainer_devcluster.kubelet.shim.spec import LONGEST_COMMAND, CommandSpec, encode_command
 
 ALL = frozenset({0, 1, 2})
 
@@ -202,3 +205,19 @@ async def test_commands_that_cannot_start(open_runner: OpenRunner, mode: str, wo
             await run(worker, User(), *words)
         assert str(caught.value) == problem
         assert await run(worker, User(), "true") == 0
+
+
+async def test_commands_that_wait_for_the_monitor() -> None:
+    """While the monitor of a container takes none, any number of commands wait; all of them arrive."""
+    ours, monitor = socket.socketpair(type=socket.SOCK_SEQPACKET)
+    ours.setblocking(False)
+    container = RunningContainer(cast(ShimProcess, None), ours)
+    command = CommandSpec(("echo", "x" * 50_000), ())
+    arrived = 0
+    with ours, monitor, anyio.fail_after(LIMIT):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(20):
+                tasks.start_soon(container.start_command, command, [])
+            await anyio.wait_all_tasks_blocked()
+            while arrived < 20:
+                arrived += await to_thread.run_sync(monitor.recv, LONGEST_COMMAND) == encode_command(command)

@@ -170,6 +170,7 @@ class RunningContainer:
     def __init__(self, shim: ShimProcess, commands: socket.socket) -> None:
         self._shim = shim
         self._commands = commands
+        self._handing_over = anyio.Lock()
         self._numbers = itertools.count(1)
         self._probed: dict[int, anyio.Event] = {}
         self._answers: dict[int, reports.Probed] = {}
@@ -206,15 +207,16 @@ class RunningContainer:
         text = spec.encode_command(command)
         if len(text) > LONGEST_COMMAND:
             raise CommandError(f"the command is longer than {LONGEST_COMMAND // 1024} KiB")
-        while True:
-            try:
-                socket.send_fds(self._commands, [text], descriptors)
-            except BlockingIOError:
-                await anyio.wait_writable(self._commands)
-            except OSError as error:
-                raise CommandError("the container has just ended") from error
-            else:
-                return
+        async with self._handing_over:  # only one task may wait for a socket
+            while True:
+                try:
+                    socket.send_fds(self._commands, [text], descriptors)
+                except BlockingIOError:
+                    await anyio.wait_writable(self._commands)
+                except OSError as error:
+                    raise CommandError("the container has just ended") from error
+                else:
+                    return
 
     async def terminate(self) -> None:
         """Ask the program to end (SIGTERM)."""
