@@ -84,6 +84,18 @@ def test_out(machine: Machine, here: Path, source: str, target: str, expected: d
     assert tree(here) == expected
 
 
+def test_to_the_folder_above(machine: Machine, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The content of a folder may go to one that is named by dots."""
+    (machine.directory / "a").write_text("1")
+    (here / "below").mkdir()
+    monkeypatch.chdir(here / "below")
+
+    result = CliRunner().invoke(app, "cp demo: ..")
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert (here / "a").read_text() == "1"
+
+
 @pytest.mark.parametrize("source", ["", ".", "ABSOLUTE"])
 def test_all_of_a_folder(machine: Machine, here: Path, source: str) -> None:
     """Without a path it is the content of the working directory; absolute paths work as well."""
@@ -117,6 +129,13 @@ def test_modes(machine: Machine, here: Path) -> None:
         pytest.param("./-dash", "there/", {"there/-dash": "dash"}, "-dash to node-0:there/-dash", id="dash"),
         pytest.param("out/last", "x", {"x": "weights"}, "out/last to node-0:x", id="what a link leads to"),
         pytest.param("out", "new", {f"new/{name}": text for name, text in OUT.items()}, "out to node-0:new", id="all"),
+        pytest.param(
+            "out/deep/..",
+            "",
+            {f"out/{name}": text for name, text in OUT.items()},
+            "out/deep/.. to node-0:out",
+            id="the folder above",
+        ),
     ],
 )
 def test_into(machine: Machine, here: Path, source: str, target: str, expected: dict[str, str], said: str) -> None:

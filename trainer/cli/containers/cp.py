@@ -124,7 +124,8 @@ class _Copy:
         source_itself = Path(await anyio.Path(source).resolve())
         folder, name = _split(path)
         if not name or path.endswith("/") or await self._is_folder(path):
-            folder, name = path, source.name or source_itself.name
+            own_name = source.name not in {"", ".."}
+            folder, name = path, source.name if own_name else source_itself.name
         async with self._tar("-xf", "-", "-C", folder, stdin=True) as tar:
             copied = await tar.send(source_itself, name)
             tar.check(self._shown(path))
