@@ -104,6 +104,21 @@ def test_packages_at_hand(python: Path, tmp_path: Path) -> None:
     assert said() == ""
 
 
+@pytest.mark.parametrize("line", ["lacks @ file:///data/lacks", "lacks-1-py3-none-any.whl", "lacks-1.tar.gz # ours"])
+def test_files(line: str) -> None:
+    """Nothing is said of what is in a file, which no index has to have."""
+    Path("requirements.txt").write_text(line)
+    Path(line.partition(" ")[0]).touch()
+    assert said() == ""
+
+
+def test_folders_that_cannot_be_read(tmp_path: Path) -> None:
+    """A folder of pip's configuration that cannot be looked at keeps no TrainJob from being submitted."""
+    (tmp_path / ".pip").mkdir()
+    (tmp_path / ".pip" / "pip.conf").write_text(f"[global]\nfind-links = /{'x' * 300}\n")
+    assert "lacks-this" in said()
+
+
 @pytest.mark.parametrize("line", ["--find-links wheels", "torch"])
 def test_a_folder_of_the_user(line: str) -> None:
     """Where requirements or variables say where packages are, nothing is said."""

@@ -22,6 +22,8 @@ _COMMENT = re.compile(r"(?:^|(?<=\s))#")
 _INDEX_OPTIONS = ("-i", "-f", "--index-url", "--extra-index-url", "--find-links", "--no-index")
 _PACKAGE = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)(?=[\s\[(<>=!~;@#,]|$)")
 """The name at the beginning of a line, which no URL has."""
+_FILE = re.compile(r"@\s*file:|\.(?:whl|zip|tgz|tar\.[a-z0-9]{2,3})\s*(?:#|$)")
+"""In a line for a file that is there: no index has to have it."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://|file:")
 _MOST_FILES = 100
 
@@ -118,8 +120,8 @@ class Requirements:
 
     @property
     def packages(self) -> list[str]:
-        """The names of the packages, normalized; but for those that only some environments need."""
-        found = [_PACKAGE.match(line) for line in self.lines if ";" not in line]
+        """The names of those from an index, normalized; but for those that only some environments need."""
+        found = [_PACKAGE.match(line) for line in self.lines if ";" not in line and _FILE.search(line) is None]
         return list(dict.fromkeys(normalized(each[1]) for each in found if each))
 
     @property

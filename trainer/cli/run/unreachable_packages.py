@@ -101,7 +101,7 @@ def _local_sources() -> Iterator[Path]:
     for name in _PIP_CONFIGURATIONS:
         settings = configparser.RawConfigParser(strict=False)
         try:
-            settings.read_string(Path(name).expanduser().read_text(encoding="utf-8"))
+            settings.read_string(Path(os.path.expanduser(name)).read_text(encoding="utf-8"))  # noqa: PTH111 - fails without a home
         except (OSError, ValueError, configparser.Error):
             continue
         for section in ("global", "install"):
@@ -115,4 +115,11 @@ def _local_sources() -> Iterator[Path]:
 def _is_at_hand(name: str, sources: Iterable[Path]) -> bool:
     """Whether a folder of files, or one with a folder for each package, has a package."""
     pattern = "".join("[-_.]" if letter == "-" else f"[{letter}{letter.upper()}]" for letter in name)
-    return any((source / name).is_dir() or any(source.glob(f"{pattern}-*")) for source in sources)
+    return any(_has(source, name, pattern) for source in sources)
+
+
+def _has(source: Path, name: str, pattern: str) -> bool:
+    try:
+        return (source / name).is_dir() or any(source.glob(f"{pattern}-*"))
+    except OSError:  # whoever runs this may not look
+        return False
