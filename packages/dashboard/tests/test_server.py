@@ -16,7 +16,8 @@ from trainer.kube.objects import Object
 from trainer.kube.resource import EVENTS, PODS
 from trainer.v1alpha1.client import SERVED
 from trainer.v1alpha1.discovery import Served
-from trainer_dashboard import job_page, recipe
+from trainer_dashboard.live import job_page
+from trainer_dashboard.recipe import recipe
 from trainer_dashboard.server import OtherCluster
 
 TAG = b"[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"

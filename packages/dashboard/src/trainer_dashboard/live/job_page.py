@@ -30,8 +30,7 @@ from trainer_dashboard.live.event_stream import Changes, EventStream, event_stre
 from trainer_dashboard.live.metric_feed import MetricFeed, MetricFeeds
 from trainer_dashboard.live.namespace_informers import NamespaceCache, NamespaceInformers
 from trainer_dashboard.live.rows import page_of
-from trainer_dashboard.recipe import recipe_of, revision_of
-from trainer_dashboard.recipe.recipe import recipe_of
+from trainer_dashboard.recipe.recipe import recipe_of, revision_of
 
 CHECK = 2.0
 """Seconds after which a page without changes looks for problems of its watches, which notify nobody."""
