@@ -74,6 +74,20 @@ async def test_charts(client: FakeClient, clock: ManualClock) -> None:
     assert max(map(len, lines)) <= 80
 
 
+@pytest.mark.parametrize(
+    ("line", "ends"),
+    [
+        pytest.param("Epoch {}/3 loss=0.9", ["epoch", "1", "3"], id="epochs"),
+        pytest.param("iterate {}: loss=0.9", ["00:00:00", "+2", "s"], id="time"),
+    ],
+)
+async def test_axis_of_a_plain_loop(client: FakeClient, clock: ManualClock, line: str, ends: list[str]) -> None:
+    """Without steps the values are drawn over epochs, and without either over time."""
+    write(client, *(line.format(number) for number in (1, 2, 3)), phase="Succeeded")
+
+    assert (await show(client, clock)).splitlines()[6].split() == ends
+
+
 async def test_json(client: FakeClient, clock: ManualClock) -> None:
     """Programs get all samples with the pod that they are of."""
     write(client, *SAMPLES, phase="Succeeded")

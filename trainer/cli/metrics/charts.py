@@ -148,10 +148,11 @@ def _chart(samples: Sequence[Sample], width: int, *, ascii_only: bool) -> Iterat
 
 
 def _axis(samples: Sequence[Sample]) -> tuple[list[float], str, str]:
-    """Steps if all samples have one and they grow, else time."""
-    steps = [sample.step for sample in samples if sample.step is not None]
-    if len(steps) == len(samples) and steps == sorted(steps) and (steps[0] < steps[-1] or len(steps) == 1):
-        return [float(step) for step in steps], f"step {steps[0]}", str(steps[-1])
+    """Steps if all samples have one and they grow, else epochs likewise, else time."""
+    for name, counts in (("step", [each.step for each in samples]), ("epoch", [each.epoch for each in samples])):
+        known = [count for count in counts if count is not None]
+        if len(known) == len(samples) and known == sorted(known) and (known[0] < known[-1] or len(known) == 1):
+            return [float(count) for count in known], f"{name} {known[0]}", str(known[-1])
     start = samples[0].time
     seconds = [
         sample.time.seconds - start.seconds + (sample.time.nanoseconds - start.nanoseconds) / 1e9 for sample in samples
