@@ -5,7 +5,7 @@ import "uplot/dist/uPlot.min.css";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { duration, short } from "../format";
-import { type Axis, type Line, axisOf, byMetric, canBeLogarithmic, extent, tables } from "./curves";
+import { type Axis, type Line, axisOf, byMetric, canBeLogarithmic, extent, isCounted, tables } from "./curves";
 import { arranged, csvOf, fileName, separated } from "./arrangement";
 import { PictureButton, save } from "./buttons";
 import { familyOf } from "./family";
@@ -46,7 +46,7 @@ export function Charts({ lines, options, setOptions, isCompared = false, highlig
   };
   return (
     <>
-      <OptionBar options={options} setOptions={setOptions} hasMany={drawn.length > 1} />
+      <OptionBar options={options} setOptions={setOptions} hasMany={drawn.length > 1} hasSteps={isCounted(lines)} />
       <div class="charts">
         {shown.map(([name, of]) => (
           <Chart
@@ -68,7 +68,7 @@ export function Charts({ lines, options, setOptions, isCompared = false, highlig
   );
 }
 
-function OptionBar({ options, setOptions, hasMany }: ChartSetting & { hasMany: boolean }) {
+function OptionBar({ options, setOptions, hasMany, hasSteps }: ChartSetting & { hasMany: boolean; hasSteps: boolean }) {
   return (
     <div class="filters options">
       {hasMany && (
@@ -86,16 +86,18 @@ function OptionBar({ options, setOptions, hasMany }: ChartSetting & { hasMany: b
           </select>
         </label>
       )}
-      <label>
-        <span>Over</span>
-        <select
-          value={options.axis}
-          onChange={(event) => setOptions({ ...options, axis: event.currentTarget.value === "time" ? "time" : "step" })}
-        >
-          <option value="step">steps</option>
-          <option value="time">time</option>
-        </select>
-      </label>
+      {hasSteps && (
+        <label>
+          <span>Over</span>
+          <select
+            value={options.axis}
+            onChange={(event) => setOptions({ ...options, axis: event.currentTarget.value === "time" ? "time" : "step" })}
+          >
+            <option value="step">steps</option>
+            <option value="time">time</option>
+          </select>
+        </label>
+      )}
       <label>
         <span>Smoothing</span>
         <select

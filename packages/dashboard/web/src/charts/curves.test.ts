@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Points } from "../model";
-import { type Line, axisOf, byMetric, canBeLogarithmic, drawable, extent, horizontal, smooth, tables } from "./curves";
+import { type Line, axisOf, byMetric, canBeLogarithmic, drawable, extent, horizontal, isCounted, smooth, tables } from "./curves";
 
 const points = (steps: number[], values: number[] = steps): Points => ({
   kind: "train", name: "loss", times: steps.map((_, index) => 100 + index), steps, values,
@@ -21,6 +21,10 @@ test.each([
   ["wanted time of several", [points([1, 2])], "time", true, "elapsed"],
 ] as const)("the axis of %s", (_, of, axis, isCompared, expected) => {
   expect(axisOf(of.map((each) => line(each)), { axis }, isCompared)).toBe(expected);
+});
+
+test("steps are a choice where a metric has some", () => {
+  expect([[points([1, 2]), points([-1])], [points([-1, -1])]].map((of) => isCounted(of.map((each) => line(each))))).toEqual([true, false]);
 });
 
 test("time of several TrainJobs begins with their first samples", () => {

@@ -33,6 +33,11 @@ export function axisOf(lines: readonly Line[], options: Pick<ChartOptions, "axis
   return isCompared ? "elapsed" : "time";
 }
 
+/** Whether there are steps to choose beside time. */
+export function isCounted(lines: readonly Line[]): boolean {
+  return lines.some(({ points }) => hasSteps(points));
+}
+
 function hasSteps({ steps }: Points): boolean {
   return steps.every((step, index) => step >= 0 && (index === 0 || step >= steps[index - 1]!));
 }
