@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 
 import typer
@@ -40,7 +41,7 @@ def _describe(error: Exception) -> CommandError | None:
         case typer.TyperException():
             # The parser names the exception of a wrong choice.
             message = _meant(error).replace(": Value error, ", ": ", 1)
-            return BadInputError(message + _behind_dashes(error, message))
+            return BadInputError(_wanted(error) or message + _behind_dashes(error, message))
         case ConfigurationError() | InvalidObjectError():
             return BadInputError(str(error))
         case TransportError():
@@ -77,3 +78,15 @@ def _behind_dashes(error: typer.TyperException, message: str) -> str:
         return ""
     joint = " Options" if message.endswith("?") else "; options"
     return f"{joint} {_WITH_ARGUMENTS[context.info_name]} {option}"
+
+
+def _wanted(error: typer.TyperException) -> str:
+    """What a command lacks, such as `Missing argument 'B': trainer compare A B`; "" for other errors."""
+    context, message = getattr(error, "ctx", None), error.format_message()
+    if context is None or not message.startswith("Missing argument"):
+        return ""
+    _, *usage = context.command.collect_usage_pieces(context)  # the first one is [OPTIONS]
+    names = [re.sub(r"[{}]|[.]{3}$", "", each) for each in usage]
+    if context.info_name in _WITH_ARGUMENTS:
+        names.insert(-1, "--")
+    return f"{message.removesuffix('.')}: {' '.join([context.command_path, *names])}"

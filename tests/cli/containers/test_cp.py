@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from tests.cli.containers.conftest import Machine
 from trainer.cli.app import app
+from trainer.cli.run.script_job import WORK
 from trainer.kube.errors import ForbiddenError, InternalError
 
 pytestmark = [
@@ -196,7 +197,16 @@ def program(path: Path, script: str) -> Path:
         pytest.param("cp outptu demo:", 2, "there is no outptu to copy: did you mean output?", id="no such file here"),
         pytest.param("cp demo:a no/such", 2, "there is no folder no to copy to", id="no such folder here"),
         pytest.param("cp demo:a b --node 9", 2, "--node: TrainJob demo has no node-9;", id="no such node"),
-        pytest.param("cp demo:nosuch .", 1, "node-0:nosuch: ./nosuch: Cannot stat: No such file", id="no such file"),
+        pytest.param(
+            "cp demo:nosuch .",
+            1,
+            "node-0:nosuch: ./nosuch: Cannot stat: No such file or directory; the path is "
+            f"below the working directory of the image, and trainer run works in {WORK}/code",
+            id="no such file",
+        ),
+        pytest.param(
+            "cp demo:/nosuch .", 1, "node-0:/nosuch: ./nosuch: Cannot stat: No such file or directory\n", id="absolute"
+        ),
         pytest.param("cp output demo:no/such", 1, "node-0:no/such: no: Cannot open: No such file", id="no such folder"),
         pytest.param("cp demo:last .", 1, "last is a link to model: name that path", id="a link"),
     ],

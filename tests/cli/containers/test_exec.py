@@ -60,7 +60,7 @@ def test_streams() -> None:
             "No such option: -l; options of the command follow after --: trainer exec NAME -- COMMAND -l",
             id="no dashes",
         ),
-        pytest.param("exec demo", 2, "Missing argument 'COMMAND'.", id="no command"),
+        pytest.param("exec demo", 2, "Missing argument 'COMMAND': trainer exec NAME -- COMMAND", id="no command"),
         pytest.param(
             "exec nosuch -- ls", 1, "there is no TrainJob nosuch in namespace default: there are: demo",
             id="no such training",

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from tests.cli.conftest import screen, text_of, train_job
 from trainer.cli.app import app
 from trainer.cli.jobs.top import Top
+from trainer.kube.objects import Object
 from trainer_kube_testing import FakeClient, ManualClock
 
 LEAVE_ALTERNATE_SCREEN = "\x1b[?1049l"
@@ -21,11 +22,19 @@ def training(name: str, seconds: int) -> dict[str, object]:
     return train_job(name, state="Running", trainerStatus=status)
 
 
+def created(time: str, job: Object) -> Object:
+    """The TrainJob with such an age."""
+    job["metadata"]["creationTimestamp"] = time
+    return job
+
+
 @pytest.mark.usefixtures("cluster")
 def test_order(served: FakeClient) -> None:
     """Those that train come first, the next to end on top; then those that wait, and those that have ended last."""
+    ended: Object = {"state": "Complete", "conditions": [{"type": "Complete", "status": "True"}]}
     for job in (
-        train_job("done", state="Complete", conditions=[{"type": "Complete", "status": "True"}]),
+        created("2026-01-01T00:00:00Z", train_job("done", **ended)),
+        created("2026-01-02T00:00:00Z", train_job("done-later", **ended)),
         train_job("strange", state="Odd\x1b[2J"),
         train_job("waits", state="Pending"),
         train_job("silent", state="Running"),
@@ -36,9 +45,9 @@ def test_order(served: FakeClient) -> None:
 
     first, blank, header, *lines = CliRunner().invoke(app, "top").stdout.splitlines()
 
-    assert first == "6 TrainJobs: 3 Running, 1 Pending, 1 Odd\\x1b[2J, 1 Complete"
+    assert first == "7 TrainJobs: 3 Running, 1 Pending, 1 Odd\\x1b[2J, 2 Complete"
     assert (blank, header.split()[:3]) == ("", ["NAMESPACE", "NAME", "STATE"])
-    assert [line.split()[1] for line in lines] == ["short", "long", "silent", "waits", "strange", "done"]
+    assert [line.split()[1] for line in lines] == ["short", "long", "silent", "waits", "strange", "done-later", "done"]
     other = CliRunner().invoke(app, "top -n team").stdout.splitlines()
     assert other[0] == "0 TrainJobs"
 

@@ -491,7 +491,7 @@ def test_durations(text: str, seconds: float) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
-        pytest.param("logs", 2, "Missing argument 'NAME'", id="no name"),
+        pytest.param("logs", 2, "Missing argument 'NAME': trainer logs NAME", id="no name"),
         pytest.param(
             "logs nope", 1, "there is no TrainJob nope in namespace default: there are: demo", id="no such job"
         ),

@@ -36,6 +36,7 @@ _SHOWN = 5
 """Files that were left out, by name."""
 _MISSING = ("executable file not found", "no such file or directory")
 """Words of container runtimes for a program that an image does not have."""
+_BELOW = "; the path is below the working directory of the image, and trainer run works in /mnt/trainer/work/code"
 
 
 class RemotePath(NamedTuple):
@@ -116,7 +117,7 @@ class _Copy:
             if tar.exit_code == _FILES_CHANGED and copied.files:
                 note(f"files changed while they were read: {tar.said}", kind="warning")
             else:
-                tar.check(self._shown(path))
+                tar.check(self._shown(path), "" if path.startswith("/") else _BELOW)
         _tell(copied, self._shown(path), str(target))
 
     async def into(self, source: Path, path: str) -> None:
@@ -189,10 +190,10 @@ class _Tar:
         lines = self._errors.decode(errors="replace").splitlines()
         return printable(lines[0].removeprefix("tar: ")) if lines else f"tar ended with exit code {self.exit_code}"
 
-    def check(self, what: str) -> None:
-        """Raise an error about `what` unless all has gone well."""
+    def check(self, what: str, hint: str = "") -> None:
+        """Raise an error about `what` unless all has gone well, perhaps with a hint."""
         if self.exit_code or not self._took_all:
-            raise CommandError(f"{what}: {self.said}")
+            raise CommandError(f"{what}: {self.said}{hint}")
 
     async def receive(self, base: str, target: Path) -> Copied:
         """Unpack what it writes, see `unpack`."""

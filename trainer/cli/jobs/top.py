@@ -19,8 +19,8 @@ from trainer.cli.jobs.table import JobTable
 from trainer.cli.jobs.watch import JobWatch
 from trainer.cli.options import Context, Kubeconfig, Namespace
 from trainer.kube.client import Client
-from trainer.kube.clock import Clock, SystemClock
-from trainer.kube.objects import Object, key_of
+from trainer.kube.clock import Clock, SystemClock, parse_timestamp
+from trainer.kube.objects import Object, key_of, metadata_of
 from trainer.kube.selection import Selection
 
 _ORDER = ("Running", "Restarting", "Stalled", "Pending", "Blocked", "Submitted", "Created", "Suspended")
@@ -30,8 +30,8 @@ _ORDER = ("Running", "Restarting", "Stalled", "Pending", "Blocked", "Submitted",
 def top(*, namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
     """Show the TrainJobs of all namespaces, or of one, on the whole screen until interrupted: those that train first.
 
-    Those with the least remaining time come first, and those that have ended last. Where standard output is no
-    terminal, they are printed once.
+    Those with the least remaining time come first, and those that have ended last, the newest of them on top. Where
+    standard output is no terminal, they are printed once.
     """
 
     async def show(cluster: ConnectedCluster) -> None:
@@ -82,7 +82,9 @@ def _rank(ranked: tuple[JobState, Object]) -> tuple[object, ...]:
     state, job = ranked
     place = len(_ORDER) + state.is_terminal if state.word not in _ORDER else _ORDER.index(state.word)
     remaining = state.progress.remaining_seconds
-    return place, float("inf") if remaining is None else remaining, key_of(job)
+    created = metadata_of(job).get("creationTimestamp")
+    age = -parse_timestamp(created).timestamp() if state.is_terminal and created else 0.0
+    return place, float("inf") if remaining is None else remaining, age, key_of(job)
 
 
 def _summary(states: Sequence[JobState]) -> Text:
