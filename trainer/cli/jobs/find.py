@@ -76,5 +76,6 @@ def is_about_an_object(error: NotFoundError) -> bool:
 def not_served() -> CommandError:
     """The error for a cluster without our kinds."""
     return CommandError(
-        "the cluster has no CRD for TrainJobs: install it (trainer crds | kubectl apply --server-side -f -)"
+        "the cluster has no CRD for TrainJobs: install it (trainer crds | kubectl apply --server-side -f -), or go on "
+        "with trainer up if that was interrupted"
     )
