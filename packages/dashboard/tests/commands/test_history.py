@@ -40,13 +40,17 @@ from trainer_dashboard.history.records import (
 from trainer_dashboard.history.schema import LOG_TAILS, TRAININGS
 
 DELETED = 1767229200.0
+CODE = {"demo": {"one": "0123456789", "two": "0123456789"}, "other": {"one": "0123456789", "two": "abcdef0123"}}
+"""Digests of code that `trainer run` has sent."""
 
 
 def training(name: str, uid: str, rate: str, image: str, kind: str) -> Training:
     variables = [{"name": "RATE", "value": rate}, {"name": "SAME", "value": "1"}]
     words = ["--seed", rate, "--amp"] if name == "demo" else ["--seed", rate]
     trainer = {"numNodes": 2, "image": image, "env": variables, "args": words}
-    job = train_job(name, uid=uid, namespace="team", trainer=trainer)
+    code = [{"name": volume, "configMap": {"name": f"{name}-code-{digest}"}} for volume, digest in CODE[name].items()]
+    overrides = [{"targetJobs": [{"name": "node"}], "volumes": code}]
+    job = train_job(name, uid=uid, namespace="team", trainer=trainer, podSpecOverrides=overrides)
     condition = {"type": kind, "status": "True", "reason": "Ended", "message": "=over\x1b[31m"}
     condition["lastTransitionTime"] = "2026-01-01T00:10:00Z"
     progress = {"trainMetrics": {"loss": "0.5"}}
@@ -285,6 +289,9 @@ def test_compare(recorded: None) -> None:
     differences = cells[cells.index(["Parameters"]) + 1 :][:3]
     assert differences == [["seed", "0.1", "0.2"], ["amp", "set", "-"], ["depth", "2", "-"]]
     assert "SAME" not in shown
+    assert [line[0] for line in cells if "configMap" in "".join(line)] == [
+        "podSpecOverrides[0].volumes[two].configMap.name"
+    ]
     found = json.loads(run("compare", "11111111", "team/other", "-o", "json").stdout)
     assert found["metrics"] == [{"field": "loss", "left": "0.333333", "right": "0.5"}]
 
