@@ -73,7 +73,7 @@ function OptionBar({ options, setOptions, hasMany, hasSteps }: ChartSetting & { 
     <div class="filters options">
       {hasMany && (
         <label>
-          <span>Metrics with</span>
+          <span>Search metrics</span>
           <input type="search" value={options.search} onInput={(event) => setOptions({ ...options, search: event.currentTarget.value })} />
         </label>
       )}

@@ -22,9 +22,10 @@ export function RecipeView({ job, nodes }: { job: Job; nodes: readonly Node[] })
     ...recipe.data.map(([title, uri]): Fact => [title === "model" ? "Model" : "Data", <Text>{uri}</Text>]),
     ["Owner", job.owner],
   ];
+  const title = job.ended ? "What ran" : "What runs";
   return (
-    <section class="recipe" aria-label="What runs">
-      <h2>What runs</h2>
+    <section class="recipe" aria-label={title}>
+      <h2>{title}</h2>
       {words.length > 0 ? (
         <div class="command-line">
           <code tabIndex={0} role="group" aria-label="Command">
