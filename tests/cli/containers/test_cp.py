@@ -5,15 +5,21 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import tarfile
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
+import anyio
 import pytest
 from typer.testing import CliRunner
 
-from tests.cli.containers.conftest import Machine
+from tests.cli.containers.conftest import Machine, NeverRun
 from trainer.cli.app import app
+from trainer.cli.containers.cp import _Tar
 from trainer.cli.run.script_job import WORK
 from trainer.kube.errors import ForbiddenError, InternalError
+from trainer.kube.remote_command import OutputStream
+from trainer.progress.containers import StartedContainer
 
 pytestmark = [
     pytest.mark.usefixtures("cluster", "served"),
@@ -276,3 +282,23 @@ def test_tar_that_stops_reading(machine: Machine, here: Path, tmp_path: Path) ->
     result = CliRunner().invoke(app, "cp a demo:a")
 
     assert (result.exit_code, result.stderr) == (1, "error: node-0:a: enough\n")
+
+
+async def test_cancelled(tmp_path: Path) -> None:
+    """Ctrl-C ends a copy also while there is always more to read."""
+    header = tarfile.TarInfo("base")
+    header.size = 10_000_000_000
+
+    class Endless(NeverRun):
+        async def output(self) -> AsyncGenerator[tuple[OutputStream, bytes], None]:
+            yield OutputStream.OUTPUT, header.tobuf()
+            scope.cancel()
+            for _ in range(100):
+                yield OutputStream.OUTPUT, bytes(1000)
+            raise AssertionError
+
+    container = StartedContainer("uid", "ns", "pod", "main", "node-0")
+    with anyio.CancelScope() as scope:
+        await _Tar(Endless(Exception()), container).receive("base", tmp_path / "target")
+
+    assert scope.cancelled_caught

@@ -198,8 +198,13 @@ class _Tar:
     async def receive(self, base: str, target: Path) -> Copied:
         """Unpack what it writes, see `unpack`."""
         async with anyio.create_task_group() as tasks, aclosing(self._output()) as output:
+
+            def read() -> bytes:
+                from_thread.check_cancelled()  # nothing else does while there is always more to read
+                return from_thread.run(anext, output, b"")
+
             tasks.start_soon(self._command.keep_alive)
-            copied = await to_thread.run_sync(unpack, lambda: from_thread.run(anext, output, b""), base, target)
+            copied = await to_thread.run_sync(unpack, read, base, target)
             async for _ in output:  # it pads its archive
                 pass
             tasks.cancel_scope.cancel()
@@ -212,6 +217,7 @@ class _Tar:
         def write(data: bytes) -> None:
             if ended.is_set():
                 raise EndOfArchiveError
+            from_thread.check_cancelled()
             from_thread.run(self._command.write, data)
 
         async with anyio.create_task_group() as tasks:
