@@ -69,6 +69,16 @@ def test_added_again(contexts: Contexts) -> None:
     assert contexts.path.stat().st_ino == written.st_ino, "it was written without a change"
 
 
+@pytest.mark.parametrize("cluster", ["trainer-EU_1", "trainer-../../x", "trainer-", "eu"])
+def test_contexts_of_other_tools(contexts: Contexts, cluster: str) -> None:
+    """A cluster whose name no dev cluster can have is somebody else's, and no command stumbles over it."""
+    StateDirectory.of_user().create()
+    entry = {"name": "eu", "context": {"cluster": cluster, "user": "me"}}
+    contexts.path.write_text(yaml.safe_dump({"contexts": [entry], "current-context": "eu"}))
+
+    assert contexts.cluster_of(contexts.current) is None
+
+
 def test_removed(contexts: Contexts) -> None:
     """A cluster that is deleted leaves nothing, and no other one is touched."""
     dev, b = started("dev"), started("b")

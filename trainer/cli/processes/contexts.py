@@ -17,7 +17,7 @@ from typing import Any, Final
 import yaml
 
 from trainer.cli.errors import CommandError
-from trainer.cli.processes.state_directory import CONTEXT_PREFIX, StateDirectory, user_directory
+from trainer.cli.processes.state_directory import CONTEXT_PREFIX, StateDirectory, is_name, user_directory
 
 _KINDS: Final = ("cluster", "user", "context")
 
@@ -50,7 +50,8 @@ class Contexts:
         for entry in self._read()["contexts"]:
             if entry["name"] == context:
                 cluster = str(entry["context"].get("cluster") or "")
-                return cluster.removeprefix(CONTEXT_PREFIX) if cluster.startswith(CONTEXT_PREFIX) else None
+                name = cluster.removeprefix(CONTEXT_PREFIX)
+                return name if name != cluster and is_name(name) else None
         return None
 
     def address_of(self, state: StateDirectory) -> str:

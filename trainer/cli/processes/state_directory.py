@@ -41,7 +41,7 @@ class StateDirectory:
         Raises:
             BadInputError: this is no name of a cluster.
         """
-        if not _NAME.fullmatch(name):
+        if not is_name(name):
             raise BadInputError(
                 f"--name: {name!r} is no name of a cluster: use 1 to 40 lower case letters, digits and '-', with a "
                 "letter or digit at both ends"
@@ -154,6 +154,11 @@ class StateDirectory:
                     return
 
 
+def is_name(text: str) -> bool:
+    """Whether a dev cluster may have this name."""
+    return _NAME.fullmatch(text) is not None
+
+
 def user_directory() -> Path:
     """`$XDG_STATE_HOME/trainer`, by default `~/.local/state/trainer` (XDG Base Directory Specification)."""
     state_home = os.environ.get("XDG_STATE_HOME", "")
@@ -166,7 +171,7 @@ def existing_clusters() -> list[StateDirectory]:
     """The clusters that this user has started and not deleted, the default first; blocks."""
     others = user_directory() / _OTHERS
     names = sorted(each.name for each in others.iterdir()) if others.is_dir() else []
-    found = [StateDirectory.of_user(name) for name in (DEFAULT, *filter(_NAME.fullmatch, names)) if name]
+    found = [StateDirectory.of_user(name) for name in (DEFAULT, *filter(is_name, names)) if name]
     return [each for each in found if each.exists()]
 
 
