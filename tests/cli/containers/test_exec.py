@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from tests.cli.conftest import finished, node_pod, train_job
-from tests.cli.containers.conftest import CommandCluster, Machine
+from tests.cli.containers.conftest import CommandCluster, Machine, NeverRun
 from trainer.cli.app import app
+from trainer.cli.containers.streams import attach_streams
 from trainer.kube.errors import ForbiddenError, InternalError, NotFoundError, TransportError
-from trainer.kube.remote_command import CommandOptions
+from trainer.kube.remote_command import CommandOptions, OutputStream
 from trainer.kube.resource import PODS
 
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -49,6 +52,20 @@ def test_streams() -> None:
     result = CliRunner().invoke(app, ["exec", "demo", "-i", "--", "sh", "-c", script], input=b"a\0b")
 
     assert (result.exit_code, result.stdout_bytes, result.stderr) == (7, b"a\0b\xff\x1b[1m", "err\n")
+
+
+async def test_closed_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes to a stream that the shell has closed is dropped."""
+
+    class Speaking(NeverRun):
+        exit_code = 3
+
+        async def output(self) -> AsyncGenerator[tuple[OutputStream, bytes], None]:
+            yield OutputStream.OUTPUT, b"a"
+
+    monkeypatch.setattr(sys, "stdout", None)
+
+    assert await attach_streams(Speaking(Exception()), with_input=False, terminal=None) == 3
 
 
 @pytest.mark.usefixtures("served")

@@ -59,6 +59,8 @@ def reason_of(error: ApiError) -> str:
 
 def _write(stream: OutputStream, data: bytes) -> None:
     target = sys.stdout if stream is OutputStream.OUTPUT else sys.stderr
+    if target is None:  # the shell has closed it
+        return
     target.buffer.write(data)
     target.buffer.flush()
 
