@@ -186,6 +186,14 @@ def test_special_files(machine: Machine, here: Path) -> None:
     assert result.stderr.endswith("warning: left out 2 more\n")
 
 
+def test_nothing_but_special_files(machine: Machine, here: Path) -> None:
+    """A copy of which nothing is left has failed."""
+    os.mkfifo(machine.directory / "pipe")
+    result = CliRunner().invoke(app, "cp demo:pipe .")
+    assert (result.exit_code, tree(here), result.stdout) == (1, {}, "")
+    assert result.stderr.endswith("error: nothing of node-0:pipe was copied\n")
+
+
 def program(path: Path, script: str) -> Path:
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)

@@ -167,6 +167,8 @@ def _tell(copied: Copied, source: str, target: str) -> None:
         note(f"left out {each}", kind="warning")
     if (more := len(copied.left_out) - _SHOWN) > 0:
         note(f"left out {more} more", kind="warning")
+    if copied.left_out and not copied.files:
+        raise CommandError(f"nothing of {printable(source)} was copied")
     say(f"copied {printable(source)} to {printable(target)} ({copied})")
 
 
