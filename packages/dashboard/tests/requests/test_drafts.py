@@ -57,6 +57,7 @@ async def test_copy(client: UserClient) -> None:
     [
         pytest.param("a", "a-2", id="first"),
         pytest.param("a-2", "a-3", id="next"),
+        pytest.param("a-09", "a-10", id="with-zeros"),
         pytest.param("a-b", "a-b-2", id="no-number"),
         pytest.param("9", "9-2", id="only-a-number"),
         pytest.param("x" * 63, "x" * 61 + "-2", id="longest"),

@@ -137,8 +137,8 @@ def _is_queueing(override: object) -> bool:
 
 
 def _next_name(name: str) -> str:
-    """`demo` becomes `demo-2`, and `demo-2` becomes `demo-3`."""
+    """`demo` becomes `demo-2`, `demo-2` becomes `demo-3`, and `demo-09` becomes `demo-10`."""
     found = re.fullmatch(r"(.*)-(\d{1,4})", name, re.ASCII)
-    stem, number = (found[1], int(found[2])) if found else (name, 1)
-    ending = f"-{number + 1}"
+    stem, number = (found[1], found[2]) if found else (name, "1")
+    ending = f"-{int(number) + 1:0{len(number)}}"
     return stem[: _LONGEST_NAME - len(ending)].rstrip("-.") + ending

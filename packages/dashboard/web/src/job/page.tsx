@@ -169,8 +169,8 @@ function Overview({ page, job }: { page: Page; job: Job }) {
 function NoMetrics({ of: { ended } }: { of: Job }) {
   return (
     <>
-      {ended ? "It reported no metrics." : "No metrics yet."} A training reports them with <code>trainer.progress.report</code>, and they are shown as long as its
-      first pod exists.
+      {ended ? "It reported no metrics." : "No metrics yet."} A training prints them, such as <code>loss=0.31</code>, or reports them with{" "}
+      <code>trainer.progress.report</code>, and they are shown as long as its first pod exists.
     </>
   );
 }
