@@ -35,7 +35,7 @@ from trainer.kube.podlogs.line_blocks import LineBlocks
 from trainer.kube.webhook.admission import AdmissionResponse
 from trainer.kube.webhook.review import AdmissionReview, ReviewError
 from trainer.plugins import BUILT_IN
-from trainer.progress.log_lines import log_lines
+from trainer.progress.lines.log_lines import log_lines
 from trainer.progress.message_reader import MessageReader
 from trainer.progress.protocol import RejectedMessageError, parse, tagged_lines
 from trainer.progress.push_request import parse_push

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from trainer.api.trainjob_status import TrainerStatus
 from trainer.kube.podlogs.instant import Instant
-from trainer.progress.plain_lines import PlainLines
+from trainer.progress.lines.plain_lines import PlainLines
 from trainer.progress.protocol import Message, RejectedMessageError, UnknownPrefixError, parse, tagged_lines
 from trainer.progress.reported_parameters import parameters_in
 

@@ -33,7 +33,7 @@ from trainer.kube.podlogs.instant import Instant
 from trainer.kube.podlogs.tail import Tail, last_lines
 from trainer.kube.resource import PODS
 from trainer.progress.containers import StartedContainer, restarts_of
-from trainer.progress.log_lines import LogLine, log_lines
+from trainer.progress.lines.log_lines import LogLine, log_lines
 from trainer.progress.primary import PrimaryContainer
 
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from trainer.cli.logs.live_line import BottomRow, LiveLine
-from trainer.progress.terminal_line import without_colors
+from trainer.progress.lines.terminal_line import without_colors
 
 _STYLES = ("cyan", "green", "magenta", "blue", "yellow", "bright_cyan", "bright_green", "bright_magenta")
 

@@ -28,8 +28,8 @@ from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import EVENTS, JOBS
 from trainer.kube.selection import Selection
 from trainer.progress.containers import ResultSource, StartedContainer, result_source_of
-from trainer.progress.log_lines import log_lines
-from trainer.progress.terminal_line import without_colors
+from trainer.progress.lines.log_lines import log_lines
+from trainer.progress.lines.terminal_line import without_colors
 
 _HINT_SECONDS = 10.0
 """After this time without a sign of a controller the user gets a hint."""

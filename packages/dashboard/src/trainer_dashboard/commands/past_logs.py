@@ -13,7 +13,7 @@ from trainer.cli.logs.printer import LogPrinter
 from trainer.framework.plugin_api.runtime_info import LAUNCHER
 from trainer.kube.clock import SystemClock
 from trainer.kube.podlogs.instant import Instant
-from trainer.progress.log_lines import log_lines
+from trainer.progress.lines.log_lines import log_lines
 from trainer_dashboard.commands.past import say_gone
 from trainer_dashboard.history.queries import History, LogTail, TrainingRecord
 

@@ -20,7 +20,7 @@ from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.podlogs.tail import Tail, last_lines
 from trainer.kube.resource import PODS
-from trainer.progress.log_lines import LogLine, log_lines
+from trainer.progress.lines.log_lines import LogLine, log_lines
 from trainer.workloads.containers import has_ended
 from trainer_dashboard.access.parties import OF_LOG, Stream
 from trainer_dashboard.access.viewer import Viewer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainer.progress.log_lines import LogLine, log_lines
+from trainer.progress.lines.log_lines import LogLine, log_lines
 
 T = b"2026-01-01T00:00:00.5Z "
 STAMP = "2026-01-01T00:00:00.5Z"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainer.progress.terminal_line import may_be_special, shown, without_colors
+from trainer.progress.lines.terminal_line import may_be_special, shown, without_colors
 
 RESET = "\x1b[0m"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainer.progress.plain_lines import PlainLines
+from trainer.progress.lines.plain_lines import PlainLines
 from trainer.progress.protocol import Message
 from trainer.progress.run import TrainingRun
 

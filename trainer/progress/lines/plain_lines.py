@@ -16,8 +16,8 @@ from trainer.api.launcher_prefix import LauncherPrefix
 from trainer.api.trainjob_status import TrainerStatus
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.podlogs.position import instant_of
-from trainer.progress.plain_metrics import is_metric, is_number, is_of_evaluation, is_of_training, metrics_in
-from trainer.progress.plain_places import Place, place_in
+from trainer.progress.lines.plain_metrics import is_metric, is_number, is_of_evaluation, is_of_training, metrics_in
+from trainer.progress.lines.plain_places import Place, place_in
 from trainer.progress.protocol import Message
 
 LINES_PER_SECOND: Final = 100

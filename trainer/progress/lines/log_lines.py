@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from trainer.api.progress_tags import TAG_END, without_message
 from trainer.kube.podlogs.position import instant_of
-from trainer.progress.terminal_line import is_overwritten, may_be_special, shown
+from trainer.progress.lines.terminal_line import is_overwritten, may_be_special, shown
 
 
 class LogLine(NamedTuple):
