@@ -7,7 +7,10 @@ import sys
 from types import ModuleType
 
 import pytest
+import typer
+from typer.core import TyperGroup
 
+from trainer.cli.app import app
 from trainer.cli.main import main
 
 
@@ -42,3 +45,18 @@ def test_any_character_can_be_printed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     stream.seek(0)
     assert stream.read() == "trainer \\xfcber"
+
+
+def test_leaving_a_question(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ctrl-C and Ctrl-D at a question end the command with exit code 130 and without a traceback."""
+    monkeypatch.setattr(TyperGroup, "main", raise_abort)
+
+    with pytest.raises(SystemExit) as ended:
+        app()
+
+    assert ended.value.code == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def raise_abort(*_: object, **__: object) -> None:
+    raise typer.Abort

@@ -65,7 +65,7 @@ class _Commands(TyperGroup):
             code = super().main(
                 args, prog_name, complete_var, standalone_mode=False, windows_expand_args=windows_expand_args, **extra
             )
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, typer.Abort):
             code = 130
         except Exception as error:
             from trainer.cli.failures import exit_code_of  # noqa: PLC0415 - with the client and rich

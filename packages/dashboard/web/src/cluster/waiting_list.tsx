@@ -137,7 +137,7 @@ function Line({ of: { namespace, name, job, state, why, isExplained, queue, plac
           {gpus ? (
             <>
               {gpus}
-              <span class="unit"> GPUs</span>
+              <span class="unit"> {gpus === 1 ? "GPU" : "GPUs"}</span>
             </>
           ) : (
             ""

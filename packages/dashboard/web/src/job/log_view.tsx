@@ -178,7 +178,7 @@ function Screen({ lines, choice, labels }: Shown) {
       <div class="log-tools">
         <p class="count">
           {found.length > SHOWN ? `the last ${SHOWN} of ` : ""}
-          {found.length} {wanted && isFiltered ? "matching " : ""}lines{lines.length === KEPT ? `, of the last ${KEPT}` : ""}
+          {found.length} {wanted && isFiltered ? "matching " : ""}{found.length === 1 ? "line" : "lines"}{lines.length === KEPT ? `, of the last ${KEPT}` : ""}
         </p>
         {wanted && (
           <div class="matches" role="group" aria-label="Matches">
