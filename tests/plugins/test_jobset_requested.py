@@ -48,26 +48,26 @@ def per_node(**kinds: Object) -> Object:
             NO_GPU,
             per_node(limits={GPU: 8}),
             pods({GPU: "8"}),
-            f"spec.trainer.resourcesPerNode.limits[{GPU}]: 8 requested: ",
+            f"too little {GPU}: spec.trainer.resourcesPerNode.limits[{GPU}]: 8 requested: ",
             id="limits",
         ),
         pytest.param(
             NO_GPU,
             per_node(limits={GPU: 4}),
             pods({GPU: "8"}),
-            f"{RUNTIME}.containers[trainer].resources.limits[{GPU}]: 8 requested: ",
+            f"too little {GPU}: {RUNTIME}.containers[trainer].resources.limits[{GPU}]: 8 requested: ",
             id="pods-that-have-not-what-the-trainer-asks-for",
         ),
         pytest.param(
             MIXED,
             per_node(limits={"cpu": "500"}, requests={GPU: 8}),
             pods({"cpu": "500"}, {GPU: "8"}),
-            f"spec.trainer.resourcesPerNode.limits[cpu]: 500 requested, "
+            f"too little cpu and {GPU}: spec.trainer.resourcesPerNode.limits[cpu]: 500 requested, "
             f"spec.trainer.resourcesPerNode.requests[{GPU}]: 8 requested: ",
             id="several-and-no-taint-of-others",
         ),
         pytest.param("0/1 nodes are available: 1 Too many pods.", {}, pods(), "", id="no-field"),
-        pytest.param(NO_GPU, {}, pods(), "", id="nobody-asks"),
+        pytest.param(NO_GPU, {}, pods(), f"too little {GPU}: ", id="nobody-asks"),
         pytest.param(
             NO_MATCH,
             override(nodeSelector=ZONE),
@@ -93,7 +93,7 @@ def per_node(**kinds: Object) -> Object:
     ],
 )  # fmt: skip
 def test_the_field_that_asks(message: str, spec: Any, template: Object, field: str) -> None:
-    """It comes before the words of the scheduler, with how much it asks for."""
+    """It comes before the words of the scheduler, with how much it asks for, behind what there is too little of."""
     reader = static_reader(jobset(pods=template), unscheduled(message=message))
     (wait,) = JobSetPlugin(reader).train_job_status(train_job(**spec)).problems
     assert (wait.reason, wait.headline) == ("Unschedulable", "1 pod cannot start")
@@ -105,4 +105,5 @@ def test_amounts_that_are_none(amount: str) -> None:
     """A runtime that nobody has checked may ask for anything."""
     reader = static_reader(jobset(pods=pods({GPU: amount})), unscheduled(message=NO_GPU))
     (wait,) = JobSetPlugin(reader).train_job_status(train_job(**per_node(limits={GPU: 1}))).problems
-    assert wait.details().startswith(f"{RUNTIME}.containers[trainer].resources.limits[{GPU}]: {amount} requested: ")
+    asked = f"{RUNTIME}.containers[trainer].resources.limits[{GPU}]: {amount} requested: "
+    assert wait.details().startswith(f"too little {GPU}: {asked}")

@@ -208,9 +208,11 @@ class WaitReason:
         return PodProblem(ConditionType.PENDING, self.reason, self.headline, details, self.debounce, evidence)
 
     def _details(self, train_job: TrainJob, jobset: Object) -> str:
-        """The fields that request what is missing, and the message about the example."""
+        """What nodes have too little of, the fields that request it, and the message about the example."""
+        short = " and ".join(dict.fromkeys(_INSUFFICIENT.findall(self.message)))
         place = ", ".join(self._fields(train_job, jobset)[:_FIELDS_LIMIT])
-        return ": ".join(part for part in (place, str(self.example), self.message) if part)
+        parts = (f"too little {short}" if short else "", place, str(self.example), self.message)
+        return ": ".join(part for part in parts if part)
 
     def _fields(self, train_job: TrainJob, jobset: Object) -> list[str]:
         spec = train_job.spec.to_object()
