@@ -58,7 +58,7 @@ class Workspaces:
 
 def write(folder: Path, notice: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "NOTICE").write_text(notice)
+    (folder / "NOTICE").write_text(f"{notice}\n")
 
 
 def remove(folder: Path) -> None:

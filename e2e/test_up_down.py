@@ -114,7 +114,7 @@ def test_down_says_what_it_stops(home: Home, tmp_path: Path) -> None:
     assert len(home.pids()) == 2
 
     down = home.trainer("down").stdout
-    assert down.startswith("this stops 1 training:\n  default/demo (")
+    assert down.startswith("this stops 1 training, which fails unless restarts are left:\n  default/demo (")
     assert down.endswith("\nmanager stopped\ncluster stopped\n")
 
 

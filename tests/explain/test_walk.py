@@ -279,7 +279,7 @@ CASES = {
         f"have the device plugin for {GPU} installed",
         "kubectl describe nodes",
         objects=(jobset(nodes=1), unscheduled(NO_GPU, spec=EIGHT), node()),
-        detail=f"1 pod cannot start: too little {GPU}: pod demo-node-0-0-abcde: 0/3 nodes are available: 3 Insufficient",
+        detail=f"1 pod cannot start: too little {GPU}: pod demo-node-0-0-abcde: 0/3 nodes are available",
     ),
     "too-few-gpus-on-a-node": Case(
         "Unschedulable",

@@ -11,10 +11,18 @@ from trainer.cli.local.down import stopped_trainings
     ("running", "lines"),
     [
         pytest.param([], [], id="none"),
-        pytest.param(["a/x (Running)"], ["this stops 1 training:", "  a/x (Running)"], id="one"),
+        pytest.param(
+            ["a/x (Running)"],
+            ["this stops 1 training, which fails unless restarts are left:", "  a/x (Running)"],
+            id="one",
+        ),
         pytest.param(
             [f"a/{number}" for number in range(12)],
-            ["this stops 12 trainings:", *(f"  a/{number}" for number in range(10)), "  and 2 more"],
+            [
+                "this stops 12 trainings, which fail unless restarts are left:",
+                *(f"  a/{number}" for number in range(10)),
+                "  and 2 more",
+            ],
             id="many",
         ),
     ],

@@ -67,7 +67,12 @@ def stopped_trainings(running: list[str]) -> list[str]:
         return []
     what = "1 training" if len(running) == 1 else f"{len(running)} trainings"
     rest = [f"  and {len(running) - _SHOWN} more"] if len(running) > _SHOWN else []
-    return [f"this stops {what}:", *(f"  {name}" for name in running[:_SHOWN]), *rest]
+    fails = "fails" if len(running) == 1 else "fail"
+    return [
+        f"this stops {what}, which {fails} unless restarts are left:",
+        *(f"  {name}" for name in running[:_SHOWN]),
+        *rest,
+    ]
 
 
 async def _find_running(state: StateDirectory, running: list[str], *, delete: bool) -> int:
