@@ -50,7 +50,7 @@ def test_submit(served: FakeClient, capsys: pytest.CaptureFixture[str]) -> None:
         {"name": "A", "value": "1=2"},
         {"name": "T", "valueFrom": {"secretKeyRef": {"name": "hub", "key": "token"}}},
     ]
-    assert settings["command"][-3:] == ["train.py", "--epochs", "3"]
+    assert (settings["command"][-1], settings["args"]) == ("train.py", ["--epochs", "3"])
     assert capsys.readouterr() == ("", "")
 
 

@@ -56,7 +56,8 @@ def test_submit(served: FakeClient) -> None:
     job, code = only(served, TRAIN_JOBS), only(served, CONFIG_MAPS)
     (owner,) = code["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"], owner["uid"]) == ("TrainJob", "demo", job["metadata"]["uid"])
-    assert job["spec"]["trainer"]["command"][-4:] == ["torchrun", "train.py", "--epochs", "3"]
+    trainer = job["spec"]["trainer"]
+    assert (trainer["command"][-2:], trainer["args"]) == (["torchrun", "train.py"], ["--epochs", "3"])
     (override,) = job["spec"]["podSpecOverrides"]
     assert override["volumes"][0]["configMap"]["name"] == code["metadata"]["name"]
 

@@ -94,7 +94,8 @@ def train_job(
         "numNodes": options.nodes,
         "numProcPerNode": options.processes,
         "resourcesPerNode": resources,
-        "command": _command(options, code, runtime, [variable["name"] for variable in environment]),
+        "command": _command(code, runtime, [variable["name"] for variable in environment]),
+        "args": [literal(word) for word in options.arguments],
         "env": environment,
     }
     jobs = runtime.training_containers()
@@ -129,20 +130,23 @@ def _seconds(duration: str) -> str:
     return str(math.ceil(parse_duration(duration, "--stall-after").total_seconds()))
 
 
-def _command(options: ScriptOptions, code: Code, runtime: ChosenRuntime, variables: list[str]) -> list[str]:
-    """What a node runs, or with MPI the launcher: the program that prepares the node, and behind it the training."""
+def _command(code: Code, runtime: ChosenRuntime, variables: list[str]) -> list[str]:
+    """What a node runs, or with MPI the launcher: the program that prepares the node, and behind it the script.
+
+    The arguments of the script are those of the container, so that a copy of the TrainJob replaces them alone.
+    """
     source = ["--git", literal(code.git.url), code.git.commit] if code.git else []
     start = ["python3", f"{SOURCE}/{START}", *source, "--"]
     path = f"./{code.script}" if code.script.startswith("-") else code.script  # no option of python3
-    script = [literal(word) for word in (path, *options.arguments)]
+    script = literal(path)
     if not runtime.mpi:
-        return [*start, *runtime.launcher, *script]
+        return [*start, *runtime.launcher, script]
     # What Open MPI starts has the environment of sshd; Hydra, of the others, takes that of mpirun along.
     names = ["PATH", *variables] if runtime.mpi == "OpenMPI" else []
     # Without this, a rank that has raised an exception waits forever for the others to finish MPI, and they for it.
     uses_mpi4py = code.imports is not None and "mpi4py" in code.imports.modules
     python = ["python3", "-m", "mpi4py"] if uses_mpi4py else ["python3"]
-    return ["mpirun", *(word for name in names for word in ("-x", name)), *start, *python, *script]
+    return ["mpirun", *(word for name in names for word in ("-x", name)), *start, *python, script]
 
 
 def as_served(job: Object, version: Version) -> Object:
