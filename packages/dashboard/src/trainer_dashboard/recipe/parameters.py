@@ -44,14 +44,13 @@ _MODULE_OPTIONS: Final = frozenset({"-m", "--module"})
 
 
 def parameters_of(words: Sequence[str]) -> dict[str, str]:
-    """Values by name, in their order; that of an option without one is "", and values of the same name are joined."""
+    """Values by name, in their order; that of an option without one is "", and of an option given twice the last."""
     found: dict[str, str] = {}
     for name, value in _pairs(_arguments(words, _NESTED) or []):
         if len(found) >= _MOST and name not in found:
             break
         shown = REDACTED if is_secret(name, value) else value
-        joined = f"{found[name]} {shown}" if found.get(name) else shown
-        found[name] = joined if len(joined) <= _LONGEST_VALUE else f"{joined[:_LONGEST_VALUE]}..."
+        found[name] = shown if len(shown) <= _LONGEST_VALUE else f"{shown[:_LONGEST_VALUE]}..."
     return found
 
 
