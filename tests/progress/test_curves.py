@@ -43,6 +43,36 @@ def test_drained_and_put_together() -> None:
     assert whole.total == 6 < SAMPLES_LIMIT
 
 
+EPOCHS, STEPS, BOTH, NEITHER = ([(-1, 1), (-1, 2)], [(5, -1), (6, -1)], [(7, 3)], [(-1, -1)])
+
+
+@pytest.mark.parametrize(
+    ("parts", "counts", "has_steps", "is_reset"),
+    [
+        pytest.param([EPOCHS], [1, 2], False, False, id="epochs"),
+        pytest.param([BOTH, STEPS], [7, 5, 6], True, False, id="steps"),
+        pytest.param([NEITHER, EPOCHS], [-1, 1, 2], False, False, id="epochs at last"),
+        pytest.param([EPOCHS, STEPS], [-1, -1, 5, 6], True, True, id="steps at last"),
+        pytest.param([STEPS, EPOCHS], [5, 6, -1, -1], True, False, id="epochs after steps"),
+    ],
+)
+def test_epochs(parts: list[list[tuple[int, int]]], counts: list[int], *, has_steps: bool, is_reset: bool) -> None:
+    """A metric without steps has its epochs in their place, sample by sample, in parts, and above the limit of all."""
+    curves, whole, crowded = Curves(), Curves(), Curves(total_limit=1)
+    for part in parts:
+        later = Curves()
+        for each in (curves, later):
+            for step, epoch in part:
+                each.add(LOSS, 0, step, 1, epoch)
+        whole.extend(later.by_metric)
+        crowded.extend(later.by_metric)
+    for each in (curves, whole):
+        curve = each.by_metric[LOSS]
+        assert (list(curve.steps), curve.has_steps, each.generation > 0) == (counts, has_steps, is_reset)
+    last = crowded.by_metric[LOSS]
+    assert (last.steps[-1], last.has_steps) == (counts[-1], has_steps)
+
+
 @pytest.mark.parametrize(
     ("limit", "lengths"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from trainer.progress.samples import MetricId, SampleReader
@@ -22,24 +22,44 @@ class Curve:
 
     times: array[float] = field(default_factory=lambda: array("d"))
     steps: array[float] = field(default_factory=lambda: array("d"))
+    """Epochs instead, while no sample has a step; with the first step they are forgotten."""
     values: array[float] = field(default_factory=lambda: array("d"))
+    has_steps: bool = False
 
-    def append(self, time: float, step: float, value: float) -> None:
+    def append(self, time: float, step: float, value: float, epoch: float = -1) -> None:
         """Add a sample."""
+        if step >= 0:
+            self._forget_epochs()
         self.times.append(time)
-        self.steps.append(step)
+        self.steps.append(step if self.has_steps else epoch)
         self.values.append(value)
 
     def extend(self, later: Curve) -> None:
         """Add the samples of another one."""
+        if later.has_steps:
+            self._forget_epochs()
         self.times.extend(later.times)
-        self.steps.extend(later.steps)
+        self.steps.extend(later.steps if later.has_steps == self.has_steps else _none(len(later.steps)))
         self.values.extend(later.values)
+
+    def samples(self) -> Iterator[tuple[float, float, float, float]]:
+        """Time, step, epoch and value of each, -1 for no step and no epoch."""
+        for time, count, value in zip(self.times, self.steps, self.values, strict=True):
+            yield (time, count, -1, value) if self.has_steps else (time, -1, count, value)
 
     def thin_out(self) -> None:
         """Drop every second sample, and keep the last."""
         start = (len(self.times) - 1) % 2
         self.times, self.steps, self.values = self.times[start::2], self.steps[start::2], self.values[start::2]
+
+    def _forget_epochs(self) -> None:
+        if not self.has_steps:
+            self.has_steps = True
+            self.steps = _none(len(self.steps))
+
+
+def _none(count: int) -> array[float]:
+    return array("d", [-1]) * count
 
 
 class Curves:
@@ -53,7 +73,7 @@ class Curves:
     def __init__(self, *, total_limit: int = TOTAL_LIMIT, with_plain_lines: bool = True) -> None:
         self.by_metric: dict[MetricId, Curve] = {}
         self.generation = 0
-        """Changes when samples were dropped, so that what was sent before is to be sent again."""
+        """Changes when samples or epochs were dropped, so that what was sent before is to be sent again."""
         self.total = 0
         """Samples of all metrics."""
         self._total_limit = total_limit
@@ -68,19 +88,21 @@ class Curves:
     def take(self, block: bytes) -> bool:
         """Read whole lines of a log; whether there were metrics in it."""
         has_metrics = False
-        for metric, time, value, step, _ in self._reader.read(block):
-            self.add(metric, time.seconds + time.nanoseconds / 1e9, -1 if step is None else step, float(value))
+        for metric, time, value, step, epoch in self._reader.read(block):
+            at = time.seconds + time.nanoseconds / 1e9
+            self.add(metric, at, -1 if step is None else step, float(value), -1 if epoch is None else epoch)
             has_metrics = True
         return has_metrics
 
-    def add(self, metric: MetricId, time: float, step: float, value: float) -> None:
+    def add(self, metric: MetricId, time: float, step: float, value: float, epoch: float = -1) -> None:
         """Add a sample; those of one metric more than `SERIES_LIMIT` are dropped."""
         curve = self._curve_of(metric)
         if curve is None:
             return
         if len(curve.times) >= SAMPLES_LIMIT:
             self._thin_out(curve)
-        curve.append(time, step, value)
+        self._expect(curve, has_steps=step >= 0)
+        curve.append(time, step, value, epoch)
         self.total += 1
         if self.total > self._total_limit:
             self.thin_out()
@@ -92,11 +114,12 @@ class Curves:
             if own is None:
                 continue
             if len(own.times) + count <= SAMPLES_LIMIT and self.total + count <= self._total_limit:
+                self._expect(own, has_steps=curve.has_steps)
                 own.extend(curve)
                 self.total += count
                 continue
-            for time, step, value in zip(curve.times, curve.steps, curve.values, strict=True):
-                self.add(metric, time, step, value)
+            for time, step, epoch, value in curve.samples():
+                self.add(metric, time, step, value, epoch)
 
     def thin_out(self) -> None:
         """Drop every second sample of each metric, and keep the last."""
@@ -132,6 +155,11 @@ class Curves:
         if curve is None and len(self.by_metric) < SERIES_LIMIT:
             curve = self.by_metric[metric] = Curve()
         return curve
+
+    def _expect(self, curve: Curve, *, has_steps: bool) -> None:
+        """Note that a curve is about to forget its epochs, where what comes has steps."""
+        if has_steps and curve.times and not curve.has_steps:
+            self.generation += 1
 
     def _thin_out(self, curve: Curve) -> None:
         before = len(curve.times)

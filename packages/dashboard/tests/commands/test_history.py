@@ -261,6 +261,20 @@ def test_metrics(recorded: None) -> None:
     assert "no metrics of TrainJob other" in none.stderr
 
 
+def test_epochs(recorded: None, tmp_path: Path) -> None:
+    """A training that counts epochs alone keeps them."""
+    curves = Curves()
+    for epoch in (1, 2):
+        curves.add(MetricId(is_eval=False, name="loss"), 1767225600 + epoch, -1, 1 / epoch, epoch)
+    news = NewSamples("22222222-b", [(1, curves.drain())], MetricProgress(1, "p", "node", "", 1))
+    database = Database(f"sqlite:///{tmp_path}/trainer/history.db")
+    database.write(partial(save_samples, news=[news]))
+    database.close()
+    for arguments in (("metrics", "other", "--history", "-o", "csv"), ("history", "export", "--table", "metrics")):
+        rows = list(csv.DictReader(io.StringIO(run(*arguments).stdout)))[:2]
+        assert [(row["step"], float(row["epoch"]), float(row["value"])) for row in rows] == [("", 1, 1), ("", 2, 0.5)]
+
+
 @pytest.mark.parametrize(
     ("options", "shown"),
     [

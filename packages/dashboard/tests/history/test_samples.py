@@ -129,11 +129,20 @@ def test_longer_training() -> None:
     assert max(after - before for before, after in zip(curve.steps, curve.steps[1:], strict=False)) == 2
 
 
+def test_epochs() -> None:
+    """Epochs of a training without steps are kept, also over several chunks."""
+    parts = [Curves(), Curves()]
+    for epoch, part in enumerate(parts):
+        part.add(LOSS, epoch, -1, 1, epoch)
+    (curve,) = curves_of(chunk_of(part.by_metric) for part in parts).by_metric.values()
+    assert list(curve.samples()) == [(0, -1, 0, 1), (1, -1, 1, 1)]
+
+
 def test_chunk_of_before() -> None:
     """A chunk that an earlier recorder has written as JSON is read like any other."""
     old = compressed([[True, "\u0000ä", [1.5, 2.5], [1.0, -1.0], [0.25, 0.5]]])
     (curve,) = curves_of([old]).by_metric.values()
-    assert (list(curve.times), list(curve.steps), list(curve.values)) == ([1.5, 2.5], [1, -1], [0.25, 0.5])
+    assert list(curve.samples()) == [(1.5, 1, -1, 0.25), (2.5, -1, -1, 0.5)]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_news() -> None:
     assert news(early) == {"isReset": True, "hasMore": False, "series": []}
     assert curves.take(block({"currentStep": 1, "trainMetrics": {"loss": 2}}))
     assert not curves.take(b"2026-01-01T00:00:00.5Z text\n")
-    samples = {"times": [1767225600.5], "steps": [1], "values": [2]}
+    samples = {"times": [1767225600.5], "steps": [1], "values": [2], "hasSteps": True}
     assert news(early) == {"isReset": False, "hasMore": False, "series": [{"kind": "train", "name": "loss"} | samples]}
     assert news(early) is None
     assert news(CurveReader(curves)) == {
@@ -39,6 +39,19 @@ def test_news() -> None:
     }
     curves.restart()
     assert news(early) == {"isReset": True, "hasMore": False, "series": []}
+
+
+def test_epochs() -> None:
+    """A plain loop has its epochs in place of steps, until it reports steps as well."""
+    curves = Curves()
+    reader = CurveReader(curves)
+    curves.take(b"2026-01-01T00:00:00.5Z Epoch 1/3 loss=2\n2026-01-01T00:00:01.5Z Epoch 2/3 loss=1\n")
+    found = news(reader)["series"][0]
+    assert (found["steps"], found["hasSteps"]) == ([1, 2], False)
+    curves.add(LOSS, 1767225602.5, 7, 0.5)
+    found = news(reader)
+    assert found["isReset"]
+    assert (found["series"][0]["steps"], found["series"][0]["hasSteps"]) == ([-1, -1, 7], True)
 
 
 def test_many_samples() -> None:

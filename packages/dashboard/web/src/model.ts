@@ -189,7 +189,9 @@ export interface Points {
   kind: "train" | "eval";
   name: string;
   times: number[];
+  /** Epochs instead, where no sample has a step; -1 for none. */
   steps: number[];
+  hasSteps: boolean;
   values: number[];
 }
 

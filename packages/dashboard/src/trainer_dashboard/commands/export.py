@@ -79,7 +79,7 @@ _COLUMNS: dict[ExportedTable, dict[str, str]] = {
     },
     ExportedTable.METRICS: {
         **dict.fromkeys(("uid", "namespace", "name", "metric", "kind"), "string"),
-        **dict.fromkeys(("time", "step", "value"), "float64"),
+        **dict.fromkeys(("time", "step", "value", "epoch"), "float64"),
     },
 }
 """Names of columns, with their types in Parquet."""
@@ -111,8 +111,8 @@ def _training(record: TrainingRecord) -> Sequence[Any]:
 def _samples(history: History, record: TrainingRecord) -> Iterator[Sequence[Any]]:
     for metric, curve in history.curves(record.uid).by_metric.items():
         origin = record.uid, record.namespace, record.name, metric.name, metric.kind
-        for time, step, value in zip(curve.times, curve.steps, curve.values, strict=True):
-            yield *origin, time, None if step < 0 else step, value
+        for time, step, epoch, value in curve.samples():
+            yield *origin, time, None if step < 0 else step, value, None if epoch < 0 else epoch
 
 
 def _write_csv(target: Any, table: ExportedTable, batches: Iterator[list[Sequence[Any]]]) -> None:

@@ -14,7 +14,7 @@ from trainer_dashboard.history.queries import History, TrainingRecord
 
 
 def print_past_metrics(console: Console, form: MetricsFormat, history: History, record: TrainingRecord) -> None:
-    """Print the samples that were kept; blocks. They have no epochs, and values are as precise as a float.
+    """Print the samples that were kept; blocks. Those with steps have no epochs, and values are as precise as a float.
 
     Raises:
         CommandError: there are none.
@@ -30,9 +30,13 @@ def print_past_metrics(console: Console, form: MetricsFormat, history: History, 
 
 def _samples(metric: MetricId, curve: Curve) -> list[Sample]:
     return [
-        Sample(metric, _instant(time), f"{value:.15g}", None if step < 0 else int(step), None)
-        for time, step, value in zip(curve.times, curve.steps, curve.values, strict=True)
+        Sample(metric, _instant(time), f"{value:.15g}", _count(step), _count(epoch))
+        for time, step, epoch, value in curve.samples()
     ]
+
+
+def _count(stored: float) -> int | None:
+    return None if stored < 0 else int(stored)
 
 
 def _instant(seconds: float) -> Instant:

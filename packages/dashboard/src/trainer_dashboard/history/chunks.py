@@ -34,6 +34,8 @@ class _Stored(msgspec.Struct, array_like=True):
     times: bytes
     steps: bytes
     values: bytes
+    has_steps: bool = True
+    """See `Curve.steps`; the first recorders did not store epochs."""
 
 
 _STORED = msgspec.msgpack.Decoder(list[_Stored])
@@ -42,7 +44,14 @@ _STORED = msgspec.msgpack.Decoder(list[_Stored])
 def chunk_of(curves: Mapping[MetricId, Curve]) -> bytes:
     """The samples as a chunk."""
     stored = [
-        _Stored(metric.is_eval, metric.name, _columns(curve.times), _columns(curve.steps), _columns(curve.values))
+        _Stored(
+            metric.is_eval,
+            metric.name,
+            _columns(curve.times),
+            _columns(curve.steps),
+            _columns(curve.values),
+            curve.has_steps,
+        )
         for metric, curve in curves.items()
     ]
     return zlib.compress(msgspec.msgpack.encode(stored), 6)
@@ -70,14 +79,15 @@ def posted_curves_of(chunks: Iterable[bytes]) -> Curves:
     for metric, curve in _curves_in(chunks):
         own = curves.by_metric.get(metric)
         known = bisect_right(curve.times, own.times[-1]) if own is not None else 0
-        curves.extend({metric: Curve(curve.times[known:], curve.steps[known:], curve.values[known:])})
+        rest = Curve(curve.times[known:], curve.steps[known:], curve.values[known:], curve.has_steps)
+        curves.extend({metric: rest})
     return curves
 
 
 def _curves_in(chunks: Iterable[bytes]) -> Iterator[tuple[MetricId, Curve]]:
     for chunk in chunks:
         for each in _stored_in(decompressed(chunk)):
-            curve = Curve(_numbers(each.times), _numbers(each.steps), _numbers(each.values))
+            curve = Curve(_numbers(each.times), _numbers(each.steps), _numbers(each.values), each.has_steps)
             if not len(curve.times) == len(curve.steps) == len(curve.values):
                 raise ValueError("the content is damaged: a metric has numbers of different counts")
             yield MetricId(each.is_eval, each.name), curve
@@ -88,8 +98,8 @@ def _stored_in(content: bytes) -> list[_Stored]:
         return _STORED.decode(content)
     # Written as JSON by the first recorders.
     return [
-        _Stored(is_eval, name, *(_columns(array("d", numbers)) for numbers in members))
-        for is_eval, name, *members in msgspec.json.decode(content)
+        _Stored(is_eval, name, _columns(array("d", times)), _columns(array("d", steps)), _columns(array("d", values)))
+        for is_eval, name, times, steps, values in msgspec.json.decode(content)
     ]
 
 

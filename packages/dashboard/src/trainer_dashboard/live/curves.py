@@ -70,5 +70,6 @@ def _encoded(metric: MetricId, curve: Curve, part: slice) -> bytes:
             "times": list(curve.times[part]),
             "steps": list(curve.steps[part]),
             "values": list(curve.values[part]),
+            "hasSteps": curve.has_steps,
         }
     )

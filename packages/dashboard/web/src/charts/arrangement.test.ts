@@ -3,7 +3,7 @@ import { type Named, arranged, csvOf, csvText, fileName, separated } from "./arr
 
 const chart = (name: string, count = 2): Named => {
   const numbers = Array.from({ length: count }, (_, index) => index);
-  return [name, [{ id: name, label: "a/b", tone: 0, points: { kind: "train", name, times: numbers, steps: numbers, values: numbers } }]];
+  return [name, [{ id: name, label: "a/b", tone: 0, points: { kind: "train", name, times: numbers, steps: numbers, hasSteps: true, values: numbers } }]];
 };
 const charts = [chart("loss"), chart("accuracy"), chart("grad_norm")];
 
@@ -23,9 +23,9 @@ test("what has one value is no chart", () => {
 });
 
 test("samples are saved as CSV, and nothing of it is a formula", () => {
-  const points = { kind: "train" as const, name: '=a,"b"', times: [0, 1], steps: [-1, 5], values: [-0.5, NaN] };
+  const points = { kind: "train" as const, name: '=a,"b"', times: [0, 1], steps: [-1, 5], hasSteps: true, values: [-0.5, NaN] };
   expect(csvOf([{ id: "", label: "a/b", tone: 0, points }])).toBe(
-    'training,kind,metric,step,time,value\na/b,train,"\'=a,""b""",,1970-01-01T00:00:00.000Z,-0.5\na/b,train,"\'=a,""b""",5,1970-01-01T00:00:01.000Z,NaN\n',
+    'training,kind,metric,step,epoch,time,value\na/b,train,"\'=a,""b""",,,1970-01-01T00:00:00.000Z,-0.5\na/b,train,"\'=a,""b""",5,,1970-01-01T00:00:01.000Z,NaN\n',
   );
 });
 
@@ -43,8 +43,8 @@ test.each([
 });
 
 test("a name that begins like a number is no formula", () => {
-  const points = { kind: "train" as const, name: "-1+cmd|A0", times: [0], steps: [1], values: [-1e-7] };
-  expect(csvOf([{ id: "", label: "a", tone: 0, points }]).split("\n")[1]).toBe("a,train,'-1+cmd|A0,1,1970-01-01T00:00:00.000Z,-1e-7");
+  const points = { kind: "train" as const, name: "-1+cmd|A0", times: [0], steps: [1], hasSteps: false, values: [-1e-7] };
+  expect(csvOf([{ id: "", label: "a", tone: 0, points }]).split("\n")[1]).toBe("a,train,'-1+cmd|A0,,1,1970-01-01T00:00:00.000Z,-1e-7");
 });
 
 test.each([

@@ -26,9 +26,13 @@ const QUOTED = /[",\n\r]/;
 /** The samples as CSV, one in a row; a cell that a spreadsheet would compute has an apostrophe in front. */
 export function csvOf(lines: readonly Line[]): string {
   const rows = lines.flatMap(({ label, points }) =>
-    points.values.map((value, index) => [label, points.kind, points.name, points.steps[index]! >= 0 ? String(points.steps[index]) : "", new Date(points.times[index]! * 1000).toISOString(), String(value)]),
+    points.values.map((value, index) => {
+      const count = points.steps[index]! >= 0 ? String(points.steps[index]) : "";
+      const counts = points.hasSteps ? [count, ""] : ["", count];
+      return [label, points.kind, points.name, ...counts, new Date(points.times[index]! * 1000).toISOString(), String(value)];
+    }),
   );
-  return csvText([["training", "kind", "metric", "step", "time", "value"], ...rows]);
+  return csvText([["training", "kind", "metric", "step", "epoch", "time", "value"], ...rows]);
 }
 
 /** Rows of texts as CSV, see `csvOf`. */

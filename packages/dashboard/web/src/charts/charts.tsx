@@ -1,11 +1,11 @@
-// Metrics as curves over steps or time.
+// Metrics as curves over steps, epochs or time.
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { duration, short } from "../format";
-import { type Axis, type Line, axisOf, byMetric, canBeLogarithmic, extent, isCounted, tables } from "./curves";
+import { type Axis, type Count, type Line, axisOf, byMetric, canBeLogarithmic, choiceOf, extent, tables } from "./curves";
 import { arranged, csvOf, fileName, separated } from "./arrangement";
 import { PictureButton, save } from "./buttons";
 import { familyOf } from "./family";
@@ -20,6 +20,8 @@ const HEIGHT = 180;
 /** With the lines of several trainings. */
 const COMPARED_HEIGHT = 240;
 const TONES = 20;
+/** Distances of marks below a chart: there is no half epoch. */
+const WHOLE = Array.from({ length: 27 }, (_, index) => [1, 2, 5][index % 3]! * 10 ** Math.floor(index / 3));
 const SHORTCUTS = "+ - ArrowLeft ArrowRight 0 Escape";
 
 export interface ChartSetting {
@@ -46,7 +48,7 @@ export function Charts({ lines, options, setOptions, isCompared = false, highlig
   };
   return (
     <>
-      <OptionBar options={options} setOptions={setOptions} hasMany={drawn.length > 1} hasSteps={isCounted(lines)} />
+      <OptionBar options={options} setOptions={setOptions} hasMany={drawn.length > 1} count={choiceOf(lines)} />
       <div class="charts">
         {shown.map(([name, of]) => (
           <Chart
@@ -68,7 +70,7 @@ export function Charts({ lines, options, setOptions, isCompared = false, highlig
   );
 }
 
-function OptionBar({ options, setOptions, hasMany, hasSteps }: ChartSetting & { hasMany: boolean; hasSteps: boolean }) {
+function OptionBar({ options, setOptions, hasMany, count }: ChartSetting & { hasMany: boolean; count: Count | null }) {
   return (
     <div class="filters options">
       {hasMany && (
@@ -86,14 +88,14 @@ function OptionBar({ options, setOptions, hasMany, hasSteps }: ChartSetting & { 
           </select>
         </label>
       )}
-      {hasSteps && (
+      {count && (
         <label>
           <span>Over</span>
           <select
             value={options.axis}
             onChange={(event) => setOptions({ ...options, axis: event.currentTarget.value === "time" ? "time" : "step" })}
           >
-            <option value="step">steps</option>
+            <option value="step">{count}s</option>
             <option value="time">time</option>
           </select>
         </label>
@@ -330,7 +332,12 @@ function appearance(element: Element, lines: readonly Line[], { axis, isLog, isS
     cursor: { y: false, sync: { key: syncKey(axis) }, points: { show: lines.length <= ALL_SAID } },
     scales: { x: { time: axis === "time" }, y: { distr: isLog ? 3 : 1 } },
     axes: [
-      { ...common, size: 32, ...(axis === "elapsed" ? { values: (_: uPlot, splits: number[]) => splits.map(duration) } : {}) },
+      {
+        ...common,
+        size: 32,
+        ...(axis === "elapsed" ? { values: (_: uPlot, splits: number[]) => splits.map(duration) } : {}),
+        ...(axis === "epoch" ? { incrs: WHOLE } : {}),
+      },
       { ...common, size: 64, values: labels },
     ],
     series: [{}, ...series],

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import type { Points } from "../model";
-import { type Line, axisOf, byMetric, canBeLogarithmic, drawable, extent, horizontal, isCounted, smooth, tables } from "./curves";
+import { type Line, axisOf, byMetric, canBeLogarithmic, choiceOf, drawable, extent, horizontal, smooth, tables } from "./curves";
 
 const points = (steps: number[], values: number[] = steps): Points => ({
-  kind: "train", name: "loss", times: steps.map((_, index) => 100 + index), steps, values,
+  kind: "train", name: "loss", times: steps.map((_, index) => 100 + index), steps, hasSteps: true, values,
 });
+const epochs = (counts: number[]): Points => ({ ...points(counts), hasSteps: false });
 const line = (of: Points, id = "a"): Line => ({ id, label: id, points: of, tone: 0 });
 
 test("training and evaluation of one name share a chart", () => {
@@ -15,6 +16,11 @@ test("training and evaluation of one name share a chart", () => {
 test.each([
   ["steps", [points([1, 2, 2])], "step", false, "step"],
   ["no steps", [points([-1, -1])], "step", false, "time"],
+  ["neither steps nor epochs", [epochs([-1, -1])], "step", false, "time"],
+  ["epochs", [epochs([1, 2]), epochs([2])], "step", true, "epoch"],
+  ["epochs with several samples", [epochs([1, 1, 2])], "step", false, "time"],
+  ["steps and epochs", [points([1, 2]), epochs([1, 2])], "step", true, "elapsed"],
+  ["wanted time of epochs", [epochs([1, 2])], "time", false, "time"],
   ["one without steps", [points([1, 2]), points([-1])], "step", true, "elapsed"],
   ["steps that go back", [points([1, 2, 1])], "step", false, "time"],
   ["wanted time", [points([1, 2])], "time", false, "time"],
@@ -23,8 +29,13 @@ test.each([
   expect(axisOf(of.map((each) => line(each)), { axis }, isCompared)).toBe(expected);
 });
 
-test("steps are a choice where a metric has some", () => {
-  expect([[points([1, 2]), points([-1])], [points([-1, -1])]].map((of) => isCounted(of.map((each) => line(each))))).toEqual([true, false]);
+test.each([
+  ["steps", [points([-1]), points([1, 2])], "step"],
+  ["steps before epochs", [epochs([1]), points([1, 2])], "step"],
+  ["epochs", [points([-1]), epochs([1, 2])], "epoch"],
+  ["nothing", [points([-1, -1]), epochs([-1])], null],
+] as const)("beside time there is to choose: %s", (_, of, expected) => {
+  expect(choiceOf(of.map((each) => line(each)))).toBe(expected);
 });
 
 test("time of several TrainJobs begins with their first samples", () => {
@@ -55,6 +66,10 @@ test.each([
 test("the extent leaves out what is no number", () => {
   expect(extent([NaN, 3, -1, Infinity])).toEqual({ least: -1, greatest: 3 });
   expect(extent([NaN])).toEqual({ least: undefined, greatest: undefined });
+});
+
+test("epochs are what lines are drawn over", () => {
+  expect(horizontal(epochs([1, 2]), "epoch")).toEqual([1, 2]);
 });
 
 test("a table has the values, and the smoothed ones behind them", () => {

@@ -25,25 +25,32 @@ export function byMetric(lines: readonly Line[]): [name: string, lines: Line[]][
   return [...found];
 }
 
-export type Axis = "step" | "time" | "elapsed";
+export type Count = "step" | "epoch";
+export type Axis = Count | "time" | "elapsed";
 
-/** Steps if wanted, where all samples have one and they do not go back; else time, from the first sample if several TrainJobs are compared. */
+/** Steps if wanted, else epochs, where all lines have them; else time, from the first sample if several TrainJobs are compared. */
 export function axisOf(lines: readonly Line[], options: Pick<ChartOptions, "axis">, isCompared: boolean): Axis {
-  if (options.axis === "step" && lines.every(({ points }) => hasSteps(points))) return "step";
+  const counts = new Set(options.axis === "step" ? lines.map(({ points }) => countOf(points)) : []);
+  const [count] = counts;
+  if (count && counts.size === 1) return count;
   return isCompared ? "elapsed" : "time";
 }
 
-/** Whether there are steps to choose beside time. */
-export function isCounted(lines: readonly Line[]): boolean {
-  return lines.some(({ points }) => hasSteps(points));
+/** What there is to choose beside time: steps if some metric has them, else epochs; null for nothing. */
+export function choiceOf(lines: readonly Line[]): Count | null {
+  const counts = lines.map(({ points }) => countOf(points));
+  return counts.includes("step") ? "step" : counts.includes("epoch") ? "epoch" : null;
 }
 
-function hasSteps({ steps }: Points): boolean {
-  return steps.every((step, index) => step >= 0 && (index === 0 || step >= steps[index - 1]!));
+/** Steps of all samples that do not go back, or epochs with one sample each: several would stand on top of each other. */
+function countOf({ steps, hasSteps }: Points): Count | null {
+  const least = hasSteps ? 0 : 1;
+  const isCounted = steps.every((step, index) => step >= 0 && (index === 0 || step - steps[index - 1]! >= least));
+  return isCounted ? (hasSteps ? "step" : "epoch") : null;
 }
 
 export function horizontal({ steps, times }: Points, axis: Axis): number[] {
-  if (axis === "step") return steps;
+  if (axis === "step" || axis === "epoch") return steps;
   if (axis === "time") return times;
   const first = times[0] ?? 0;
   return times.map((time) => time - first);

@@ -14,7 +14,7 @@ const CHUNK = 65_536;
 
 function points(count: number, kind: Points["kind"] = "train"): Points {
   const steps = Array.from({ length: count }, (_, index) => index);
-  return { kind, name: "loss", times: steps.map((step) => 1e9 + step), steps, values: steps.map((step) => 2 + Math.sin(step)) };
+  return { kind, name: "loss", times: steps.map((step) => 1e9 + step), steps, hasSteps: true, values: steps.map((step) => 2 + Math.sin(step)) };
 }
 
 const line = (of: Points, id: string): Line => ({ id, label: id, points: of, tone: 0 });

@@ -4,7 +4,7 @@ export interface ChartOptions {
   isLog: boolean;
   /** Weight of what was before in the moving average, from 0 (none) to below 1. */
   smoothing: number;
-  /** Steps where all samples have one; else time. */
+  /** Steps, else epochs, where all samples have them; else time. */
   axis: "step" | "time";
   /** Names of the charts that come first. */
   pins: string[];

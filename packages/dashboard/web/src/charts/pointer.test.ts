@@ -2,9 +2,9 @@ import type uPlot from "uplot";
 import { expect, test } from "vitest";
 import type { Points } from "../model";
 import type { Line } from "./curves";
-import { nearest, pointed, raise } from "./pointer";
+import { nearest, pointed, position, raise } from "./pointer";
 
-const line = (label: string, kind: Points["kind"] = "train"): Line => ({ id: label, label, tone: 0, points: { kind, name: "loss", times: [], steps: [], values: [] } });
+const line = (label: string, kind: Points["kind"] = "train"): Line => ({ id: label, label, tone: 0, points: { kind, name: "loss", times: [], steps: [], hasSteps: true, values: [] } });
 
 /** A chart over two steps whose values are drawn at their own heights. */
 function plot(data: (number | null)[][], idx: number | null, top = 0): uPlot {
@@ -23,6 +23,10 @@ test.each([
   ["of many none", MANY, LINES, "", "step 20"],
 ])("%s", (_, of, lines, label, text) => {
   expect(pointed(of, lines, "step", false, label)).toBe(text);
+});
+
+test("an epoch is named as one", () => {
+  expect(position(3, "epoch")).toBe("epoch 3");
 });
 
 test("the nearest line is that of a training, and far away there is none", () => {

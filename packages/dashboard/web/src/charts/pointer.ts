@@ -23,7 +23,7 @@ const BESIDE = 200;
 
 /** A place on an axis, as text. */
 export function position(x: number, axis: Axis): string {
-  if (axis === "step") return `step ${Math.round(x)}`;
+  if (axis === "step" || axis === "epoch") return `${axis} ${Math.round(x)}`;
   return axis === "elapsed" ? duration(x) : new Date(x * 1000).toLocaleTimeString();
 }
 

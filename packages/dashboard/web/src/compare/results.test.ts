@@ -3,7 +3,7 @@ import type { Points } from "../model";
 import { bestOf, betterOf, firstOf, metricsOf } from "./results";
 import type { Training } from "./training";
 
-const points = (name: string, values: number[], kind: Points["kind"] = "train"): Points => ({ kind, name, times: values, steps: values, values });
+const points = (name: string, values: number[], kind: Points["kind"] = "train"): Points => ({ kind, name, times: values, steps: values, hasSteps: true, values });
 const training = (id: string, ...curves: Points[]) => ({ id, curves: new Map(curves.map((each) => [`${each.kind}/${each.name}`, each])) }) as unknown as Training;
 
 test.each([

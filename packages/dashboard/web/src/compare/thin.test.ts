@@ -5,7 +5,7 @@ import { thinned } from "./thin";
 
 function line(count: number): Line {
   const values = Array.from({ length: count }, (_, index) => index);
-  return { id: String(count), label: "", tone: 0, points: { kind: "train", name: "loss", times: values, steps: values, values } satisfies Points };
+  return { id: String(count), label: "", tone: 0, points: { kind: "train", name: "loss", times: values, steps: values, hasSteps: true, values } satisfies Points };
 }
 
 test("many samples become few, the same ones each time, with the last", () => {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { EMPTY, extend, received, withNews } from "./store";
 
 const loss = (values: number[]) => ({
-  kind: "train" as const, name: "loss", times: values, steps: values, values,
+  kind: "train" as const, name: "loss", times: values, steps: values, hasSteps: true, values,
 });
 
 test("samples are added to those before, and take their place after a reset", () => {
