@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any, cast
 
 import anyio
@@ -129,9 +130,20 @@ async def test_streams(
     assert user.shown == {1: shown, 2: b""}
 
 
+@pytest.fixture
+def in_background() -> Iterator[None]:
+    """This process ignores Ctrl-C, as shells have it for what they start in the background."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @every_mode
-async def test_terminal(open_runner: OpenRunner, mode: str) -> None:
-    """A command has a terminal that controls it, whose size changes, and on which Ctrl-C and Ctrl-D do what they do."""
+async def test_terminal(open_runner: OpenRunner, mode: str, in_background: None) -> None:
+    """A command has a terminal that controls it, whose size changes, and on which Ctrl-C and Ctrl-D do what they do.
+
+    That a shell has started the cluster in the background makes no difference.
+    """
     script = (
         "trap 'stty size; echo resized' WINCH; stty -echo; echo ready $TERM; read line; echo \"got $line\";"
         "trap 'echo interrupted' INT; echo armed; until test \"$line\" = go; do read line; done; cat;"

@@ -107,9 +107,10 @@ def _prepare(spec: ContainerSpec, *, terminal: bool) -> None:
     if terminal:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     os.umask(0o022)
-    # The interpreter ignores these two; a program expects the defaults.
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    # The interpreter ignores the first two, a shell the next two for what it starts in the background, and nohup the
+    # last one; a program expects the defaults.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     try:
         os.chdir(spec.working_directory)
