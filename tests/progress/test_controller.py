@@ -631,6 +631,50 @@ async def test_a_log_that_is_read_late(training: Training) -> None:
         assert training.percentage == 40
 
 
+async def test_a_bar_that_is_read_after_a_post(training: Training) -> None:
+    """A bar says nothing more once progress was posted, although its state is read, and dated, after the last post."""
+    async with training.managed(with_pushes=True):
+        log = await training.start()
+        training.client.faults.hold_watches(TRAIN_JOBS)
+        await training.push(100)
+        log.write(b"\r  0%|          | 0/10 [00:00<?, ?it/s]\r 10%|#         | 1/10 [00:01<00:09, 1.00it/s]")
+        await training.clock.advance(10)
+        training.client.faults.release_watches()
+        await training.clock.advance(10)
+        assert training.percentage == 100
+        log.write(b"\r 20%|##        | 2/10 [00:02<00:08, 1.00it/s]\r")
+        await training.clock.advance(10)
+        assert training.percentage == 100
+
+
+async def test_plain_lines_where_posts_are_taken(training: Training) -> None:
+    """They go on, also with another manager and of another pod, and give way to the first post; messages do not."""
+    log = training.log()
+
+    async def train(*epochs: int) -> None:
+        for epoch in epochs:
+            log.write(f"Epoch {epoch}/10 loss=0.5\n".encode())
+            await training.clock.advance(10)
+            assert training.percentage == epoch * 10
+
+    async with training.managed(with_pushes=True):
+        await training.start()
+        await train(1, 2)
+    async with training.managed(with_pushes=True):
+        await training.clock.advance(10)
+        await train(3)
+        await training.end(code=1)
+        log = await training.start(SECOND_POD, created="2026-01-03T10:00:00Z")
+        await train(1, 2, 3)
+        await training.push(7)
+        log.write(b"Epoch 4/10 loss=0.5\n")
+        await training.clock.advance(10)
+        assert training.percentage == 7
+        await training.report('{"progressPercentage": 50}', SECOND_POD)
+        await training.clock.advance(10)
+        assert training.percentage == 50
+
+
 async def test_a_write_that_meets_another(training: Training) -> None:
     """It is made again of what the TrainJob shows by then."""
     async with training.managed(with_pushes=True):

@@ -14,7 +14,7 @@ from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import Object, ObjectKey, find_condition, uid_of
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.metrics import ProgressSeries
-from trainer.progress.train_jobs import REMAINING, shown_steps
+from trainer.progress.train_jobs import REMAINING, ShownProgress, shown_steps
 from trainer.progress.writer import FIELD_MANAGER, ProgressWriter
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock, settle, statuses
@@ -64,7 +64,7 @@ class Desk:
     def report(self, percentage: int, uid: str | None = None) -> None:
         self.percentage = percentage
         now = Instant.of(self.clock.now())
-        self.writer.submit(KEY, uid or self.uid, lambda: self.status(now), now)
+        self.writer.submit(KEY, uid or self.uid, lambda _: self.status(now), now)
 
     def status(self, time: Instant) -> TrainerStatus:
         return TrainerStatus(
@@ -216,7 +216,7 @@ async def test_message_after_a_closed_account(desk: Desk) -> None:
 async def test_nothing_is_kept_after_the_end(desk: Desk) -> None:
     """Of a TrainJob that has ended and is shown as it was, nothing stays in memory."""
 
-    def status() -> TrainerStatus:
+    def status(_: ShownProgress) -> TrainerStatus:
         return desk.status(now)
 
     now = Instant.of(desk.clock.now())

@@ -60,6 +60,7 @@ from trainer.progress.protocol import Message, RejectedMessageError
 from trainer.progress.silence import shows_silence
 from trainer.progress.steps import OnEnd, step_states
 from trainer.progress.train_jobs import (
+    ShownProgress,
     has_stopped,
     is_settled,
     progress_changed,
@@ -237,8 +238,14 @@ class ProgressController:
         # Another pod starts from nothing; its clock may differ from the first pod's.
         shown = shown_progress(obj) if training.place is None else None
         training.place, training.age = state.place, state.age
-        listener = self._listener(training)
-        training.follower = Follower(self._context, state, shown, listener, with_plain_lines=with_plain_lines)
+        training.follower = Follower(
+            self._context,
+            state,
+            shown,
+            self._listener(training),
+            with_plain_lines=with_plain_lines,
+            beside=ShownProgress.of(obj),
+        )
         self._start(training.follower, str(training.key), partial(self._end_follower, training))
         if state.missing:
             detail = f"the pod has no container of this name; the log of {state.container} is read"
@@ -314,10 +321,10 @@ class ProgressController:
         shown = shown_progress(obj) if self._with_pushes else None
         if training.follower is None or shown is None:
             return
-        shown_before, time = training.follower.status, Instant.parse(shown.last_updated_time)
-        if time is None or (shown_before is not None and shown.last_updated_time <= shown_before.last_updated_time):
+        reports, time = training.follower.reports, Instant.parse(shown.last_updated_time)
+        if time is None or not reports.is_posted(ShownProgress.of(obj)):
             return
-        training.follower.reports.leave_plain_lines()
+        reports.give_way()
         message = Message(progress_percentage=shown.progress_percentage, train_metrics=shown.train_metrics)
         self._record_progress(training, message, time)
 
@@ -328,7 +335,8 @@ class ProgressController:
             self._writer.refresh(training.key)
 
     def _submit(self, training: Training, follower: Follower, newest: Instant) -> None:
-        self._writer.submit(training.key, training.uid, lambda: follower.status, newest)
+        status = follower.reports.status_beside if self._with_pushes else lambda _: follower.status
+        self._writer.submit(training.key, training.uid, status, newest)
 
     def _record_rejected(self, training: Training, error: RejectedMessageError) -> None:
         """Record a warning event, once per pod and kind, for a tagged line that is not a message."""

@@ -20,6 +20,7 @@ from trainer.progress.metrics import ProgressSeries
 from trainer.progress.primary import ContainerState
 from trainer.progress.protocol import LINE_LIMIT, RejectedMessageError
 from trainer.progress.reports import Reports
+from trainer.progress.train_jobs import NOTHING_SHOWN, ShownProgress
 
 log = get_logger(__name__)
 
@@ -63,10 +64,11 @@ class Follower:
         listener: Listener,
         *,
         with_plain_lines: bool = False,
+        beside: ShownProgress = NOTHING_SHOWN,
     ) -> None:
         self._series = context.series
         self._listener = listener
-        self.reports = Reports(state, shown, self._reject, with_plain_lines=with_plain_lines)
+        self.reports = Reports(state, shown, self._reject, with_plain_lines=with_plain_lines, beside=beside)
         options = ContainerLogOptions(
             since=self.reports.since, line_limit=LINE_LIMIT, pace=context.pace, refusal_pause=REFUSAL_PAUSE
         )

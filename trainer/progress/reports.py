@@ -12,6 +12,10 @@ from trainer.progress.message_reader import MessageReader, TimedMessage
 from trainer.progress.primary import ContainerState
 from trainer.progress.protocol import RejectedMessageError
 from trainer.progress.run import TrainingRun
+from trainer.progress.train_jobs import NOTHING_SHOWN, ShownProgress
+
+_ATTEMPTS = 4
+"""Statuses to be written that are remembered."""
 
 
 class Reports:
@@ -26,6 +30,7 @@ class Reports:
         on_rejected: takes tagged lines that are not a message, or stand behind text that no launcher writes. Default:
             they are left to the manager, which reports them in an event.
         with_plain_lines: see `MessageReader`.
+        beside: what the TrainJob shows at the beginning, of any run. Default: nothing.
     """
 
     def __init__(
@@ -35,6 +40,7 @@ class Reports:
         on_rejected: Callable[[RejectedMessageError], None] = lambda _: None,
         *,
         with_plain_lines: bool = False,
+        beside: ShownProgress = NOTHING_SHOWN,
     ) -> None:
         self.state = state
         reported = Instant.parse(shown.last_updated_time) if shown is not None else None
@@ -53,6 +59,8 @@ class Reports:
         """Whether the present run is known by ordinary lines only."""
         self._last_state: Instant | None = None
         """When the last state of a line that went on was read."""
+        self._own: tuple[ShownProgress, ...] = (beside,)
+        """What was shown at the beginning, and what the last statuses that were to be written show."""
 
     @property
     def resumed(self) -> TrainerStatus | None:
@@ -102,8 +110,31 @@ class Reports:
         yield from self.read(b"%b %b\n" % (str(now).encode(), text))
 
     def leave_plain_lines(self) -> None:
-        """Read ordinary lines no more, since the training has reported elsewhere."""
+        """Read ordinary lines no more."""
         self._reader.leave_plain_lines()
+
+    def is_posted(self, shown: ShownProgress) -> bool:
+        """Whether what a TrainJob shows was posted and counts: ordinary lines give way to it, messages if newer."""
+        if not shown.time or shown in self._own:
+            return False
+        return self._is_plain or self.status is None or shown.is_later_than(self.status)
+
+    def give_way(self) -> None:
+        """Read ordinary lines no more and forget what they said, since the training has reported elsewhere."""
+        self._reader.leave_plain_lines()
+        if self._is_plain:
+            self._run = self._stream_run = TrainingRun()
+
+    def status_beside(self, shown: ShownProgress) -> TrainerStatus | None:
+        """The status to write where a TrainJob shows this; None where that was posted and counts."""
+        if self.is_posted(shown):
+            self.give_way()
+            return None
+        if (status := self.status) is not None:
+            # An attempt may fail, or succeed and lose its answer: the last ones are all ours.
+            written = ShownProgress(status.last_updated_time, status.progress_percentage)
+            self._own = (*self._own[-_ATTEMPTS:], shown, written)
+        return status
 
     def _dated(self, timed: TimedMessage) -> TimedMessage:
         """With the time of the last state, where the timestamp is that of the beginning of a line with states."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob_status import STEP_FIELDS, ConditionType, TrainerStatus
 from trainer.framework.status.status import end_of, has_ended
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import Object, is_condition_true
+from trainer.kube.podlogs.instant import Instant
 from trainer.progress.silence import shows_silence
 
 REMAINING = frozenset({"estimatedRemainingSeconds", "estimatedRemainingTimeSummary"})
@@ -68,6 +69,28 @@ def shown_progress(obj: Object) -> TrainerStatus | None:
         return TrainerStatus.from_object(shown) if shown else None
     except InvalidObjectError:
         return None
+
+
+class ShownProgress(NamedTuple):
+    """What tells the progress that a TrainJob shows from other progress: both versions have these fields."""
+
+    time: str
+    """lastUpdatedTime, in whole seconds where it is that of a log; "" without progress."""
+    percentage: object = None
+
+    @classmethod
+    def of(cls, obj: Object) -> Self:
+        """That of a TrainJob."""
+        shown = progress_of(obj)
+        return cls(str(shown.get("lastUpdatedTime") or ""), shown.get("progressPercentage"))
+
+    def is_later_than(self, status: TrainerStatus) -> bool:
+        """Whether it was reported after this; not where one of the times cannot be read."""
+        own, other = Instant.parse(self.time), Instant.parse(status.last_updated_time)
+        return own is not None and other is not None and own > other
+
+
+NOTHING_SHOWN = ShownProgress("")
 
 
 def is_settled(obj: Object, now: datetime) -> bool:

@@ -40,7 +40,7 @@ from trainer.kube.objects import (
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.silence import no_report_since, shows_silence
-from trainer.progress.train_jobs import REMAINING, has_stopped, progress_of, shown_steps
+from trainer.progress.train_jobs import REMAINING, ShownProgress, has_stopped, progress_of, shown_steps
 
 log = get_logger(__name__)
 
@@ -55,7 +55,7 @@ class _Account:
     """The pending writes of one TrainJob."""
 
     uid: str
-    status: Callable[[], TrainerStatus | None] = lambda: None
+    status: Callable[[ShownProgress], TrainerStatus | None] = lambda _: None
     newest: Instant | None = None
     """Time of the newest message that has not been written."""
     written_at: float = -math.inf
@@ -101,12 +101,12 @@ class ProgressWriter:
         ).watches_nothing()
 
     def submit(
-        self, key: ObjectKey, uid: str, status: Callable[[], TrainerStatus | None] | None, newest: Instant
+        self, key: ObjectKey, uid: str, status: Callable[[ShownProgress], TrainerStatus | None] | None, newest: Instant
     ) -> None:
         """Queue a write of the progress, but not to a later TrainJob of the same name.
 
-        `status` is called at the time of the write, and None is news of a step beside the training; `newest` is the
-        time of the newest message in it.
+        `status` is called at the time of the write with what the TrainJob shows, which stays where it returns None.
+        None in its place is news of a step beside the training; `newest` is the time of the newest message in it.
         """
         account = self._accounts.get(key)
         if account is None or account.uid != uid:
@@ -158,9 +158,7 @@ class ProgressWriter:
             return
         if account is not None and account.uid != uid_of(obj):
             account = None
-        status = account.status() if account is not None and account.newest is not None else None
-        if status is not None and self._with_pushes and _is_newer(obj, status):
-            status = None
+        status = account.status(ShownProgress.of(obj)) if account is not None and account.newest is not None else None
         stall, now = self._stall_of(obj), timestamp(self._clock.now())
         fields = _desired(obj, status, stall, now, is_silent=self._is_silent(obj)) | self._steps_of(obj)
         newest = account.newest if account is not None else None
@@ -224,7 +222,7 @@ async def write_pushed(client: Client, obj: Object, status: TrainerStatus) -> No
         KubeError: the API server refuses it.
     """
     for attempt in range(_ATTEMPTS):
-        if _is_newer(obj, status):
+        if ShownProgress.of(obj).is_later_than(status):
             return
         stalled = find_condition(obj, ConditionType.STALLED)
         progress = _shown(obj, status.to_object(), is_stalled=is_condition_true(obj, ConditionType.STALLED))
@@ -257,13 +255,6 @@ async def _apply(client: Client, obj: Object, fields: Object, *, if_unchanged: b
         removal = {"status": {"trainerStatus": dict.fromkeys(outlived)}}
         await client.patch(TRAIN_JOBS, name_of(obj), removal, namespace_of(obj), subresource="status")
     return answer
-
-
-def _is_newer(obj: Object, status: TrainerStatus) -> bool:
-    """Whether a TrainJob shows newer progress than this."""
-    present = Instant.parse(progress_of(obj).get("lastUpdatedTime") or "")
-    other = Instant.parse(status.last_updated_time)
-    return present is not None and other is not None and present > other
 
 
 def _desired(obj: Object, status: TrainerStatus | None, stall: str | None, now: str, *, is_silent: bool) -> Object:
