@@ -449,3 +449,20 @@ def test_styles(lines: list[str], expected: dict[str, object]) -> None:
 def test_what_is_no_progress(line: str) -> None:
     """Dates, paths, ratios, other programs and work beside the training tell nothing."""
     assert read(line) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "places"),
+    [
+        pytest.param([f"Epoch {epoch}/9 loss=0.{epoch}" for epoch in (1, 2, 3)], [1, 2, 3], id="epochs"),
+        pytest.param(["Epoch 1/9", "loss: 0.5", "acc: 0.9"], [0], id="one epoch"),
+        pytest.param(
+            [f"step {step}/90 loss=0.5" for step in range(30)], [*range(9), 29], id="more than are told apart"
+        ),
+    ],
+)
+def test_one_second(lines: list[str], places: list[int]) -> None:
+    """The lines of a fast loop are told apart, ten of a second at most; the last one always counts."""
+    block = "".join(f"2026-01-01T00:00:00.{number:09}Z {line}\n" for number, line in enumerate(lines)).encode()
+    found = [each.message for each in PlainLines().read(block)]
+    assert [each.current_step if each.total_steps else each.current_epoch for each in found] == places

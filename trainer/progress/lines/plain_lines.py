@@ -22,6 +22,8 @@ from trainer.progress.protocol import Message
 
 LINES_PER_SECOND: Final = 100
 """Most lines of one second of the log that are looked at; beyond them only those that name an epoch."""
+PLACES_PER_SECOND: Final = 10
+"""Most steps or epochs of one second of the log that are told apart."""
 LONGEST_LINE: Final = 1024
 """Most bytes of a line, or of the last state of one that overwrites itself."""
 NAMES_LIMIT: Final = 32
@@ -55,7 +57,7 @@ _CELL: Final = re.compile(r"(\d{1,6}+)(?:/(\d{1,6}+))?")
 
 
 class PlainMessage(NamedTuple):
-    """What the lines of one second say, and when."""
+    """What the lines of one second and one place of the training say, and when."""
 
     message: Message
     time: Instant
@@ -77,9 +79,9 @@ class PlainLines:
         self._counter = _Counter(Message() if shown is None else Message.of_status(shown))
 
     def read(self, block: bytes) -> Iterator[PlainMessage]:
-        """What whole lines of the log say, those of one second together."""
+        """What whole lines of the log say, those of one second together unless they count on."""
         joined: PlainMessage | None = None
-        second = b""
+        second, places = b"", 0
         for line in block.split(b"\n"):
             if line[:_SECOND] != self._second:
                 self._second, self._count = line[:_SECOND], 0
@@ -91,11 +93,14 @@ class PlainLines:
             message = self._of(line.partition(b" ")[2])
             if message is None or (time := instant_of(line)) is None:
                 continue
-            if joined is not None and second != self._second:
+            if second != self._second:
+                second, places = self._second, 0
+            elif joined is not None and (places == PLACES_PER_SECOND or not _counts_on(joined.message, message)):
+                joined = PlainMessage(_joined(joined.message, message), time)
+                continue
+            if joined is not None:
                 yield joined
-                joined = None
-            second = self._second
-            joined = PlainMessage(message if joined is None else _joined(joined.message, message), time)
+            joined, places = PlainMessage(message, time), places + 1
         if joined is not None:
             yield joined
 
@@ -269,6 +274,12 @@ def _is_about_metrics(text: str, start: int) -> bool:
     return len(before) <= 2 and (
         not before or before[-1][-1] in ":|-]," or _EVALUATION.search(text, 0, start) is not None
     )
+
+
+def _counts_on(earlier: Message, later: Message) -> bool:
+    """Whether two messages name different steps or epochs."""
+    counts = ((earlier.current_epoch, later.current_epoch), (earlier.current_step, later.current_step))
+    return any(None not in pair and pair[0] != pair[1] for pair in counts)
 
 
 def _joined(earlier: Message, later: Message) -> Message:
