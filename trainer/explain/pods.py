@@ -15,12 +15,12 @@ from trainer.framework.status.status import Conditions, reported_lines
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset import JobSetPlugin
+from trainer.workloads.pod_requests import scarce_resources
 
 _REFUSED_PODS = "FailedCreate"
 _REFUSED = frozenset({_REFUSED_PODS, "JobCreationFailed", "HeadlessServiceCreationFailed", "PVCCreationFailed"})
 _CLAIM_REASONS = frozenset({"ProvisioningFailed", "FailedBinding", "ExternalProvisioning"})
 _UNBOUND = re.compile(r"unbound immediate PersistentVolumeClaims|persistentvolumeclaim \"", re.IGNORECASE)
-_INSUFFICIENT = re.compile(r"Insufficient ([\w./-]*\w)")
 _NO_SCHEDULER = re.compile(r"no scheduler called")
 """What the dev cluster says; on others nobody says anything."""
 _NOT_PENDING = frozenset({ConditionReason.JOB_SET_SUSPENDED})
@@ -93,9 +93,8 @@ def _unschedulable(snapshot: Snapshot, problem: PodProblem, command: str) -> tup
     if lacking:
         remedy = "; ".join(dict.fromkeys(each.remedy for each in lacking))
         return one_line(remedy), kubectl("describe", "nodes"), tuple(one_line(each.text) for each in lacking)
-    if snapshot.nodes and (short := _INSUFFICIENT.findall(text)):
-        amounts = " and ".join(dict.fromkeys(map(one_line, short)))
-        there = (f"a node has enough {amounts}, which other pods use at present",)
+    if snapshot.nodes and (scarce := scarce_resources(text)):
+        there = (one_line(f"a node has enough {' and '.join(scarce)}, which other pods use at present"),)
         return "wait until other pods have ended, or ask for less", kubectl("describe", "nodes"), there
     return remedy_of(problem.reason), command, ()
 

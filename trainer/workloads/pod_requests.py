@@ -8,6 +8,7 @@ Ranges", "Pod Overhead", "Sidecar Containers").
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TypeAlias
 
@@ -18,6 +19,7 @@ Amounts: TypeAlias = dict[str, Quantity]
 """Amounts of resources by name, such as `cpu` or `nvidia.com/gpu`."""
 
 _HUGE_PAGES = "hugepages-"
+_INSUFFICIENT = re.compile(r"\bInsufficient ([A-Za-z0-9][-A-Za-z0-9_./]*[A-Za-z0-9])")
 _NOTHING = Quantity()
 
 
@@ -102,3 +104,8 @@ def _larger(amounts: Amounts, others: Amounts) -> Amounts:
     return {
         name: max(others.get(name, amount), amount, key=lambda each: each.amount) for name, amount in amounts.items()
     }
+
+
+def scarce_resources(message: str) -> list[str]:
+    """The resources of which nodes have too little for a pod, as a message of the scheduler names them."""
+    return list(dict.fromkeys(_INSUFFICIENT.findall(message)))

@@ -20,6 +20,7 @@ from trainer.framework import Evidence, PodProblem
 from trainer.kube.objects import Object, ObjectKey, labels_of, name_of
 from trainer.kube.quantity import parse_quantity
 from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS, PODS
+from trainer.workloads.pod_requests import scarce_resources
 
 _MISSING = re.compile(
     r'\b(secret|configmap|persistentvolumeclaim|serviceaccount|runtimeclass) "([^"]+)" not found', re.IGNORECASE
@@ -79,7 +80,6 @@ def _texts(value: object, parent: str, path: str) -> Iterator[tuple[str, str, st
             yield from _texts(member, name, f"{path}.{name}")
 
 
-_INSUFFICIENT = re.compile(r"\bInsufficient ([A-Za-z0-9][-A-Za-z0-9_./]*[A-Za-z0-9])")
 _QUOTA = re.compile(r"\bexceeded quota: [^, ]+, requested: ([^ ]+)")
 _SELECTOR = re.compile(r"didn't match (?:Pod's node affinity/selector|node selector)")
 _TAINT = re.compile(r"had untolerated taint")
@@ -110,7 +110,7 @@ def fields_asking(message: str, replicated_job: str, pods: Object, spec: Object,
 
 
 def _resources(message: str) -> Sequence[str]:
-    found = dict.fromkeys(_INSUFFICIENT.findall(message))
+    found = dict.fromkeys(scarce_resources(message))
     quota = _QUOTA.search(message)
     for part in quota[1].split(",") if quota else ():
         name = part.partition("=")[0].removeprefix("requests.").removeprefix("limits.")
@@ -209,7 +209,7 @@ class WaitReason:
 
     def _details(self, train_job: TrainJob, jobset: Object) -> str:
         """What nodes have too little of, the fields that request it, and the message about the example."""
-        short = " and ".join(dict.fromkeys(_INSUFFICIENT.findall(self.message)))
+        short = " and ".join(scarce_resources(self.message))
         place = ", ".join(self._fields(train_job, jobset)[:_FIELDS_LIMIT])
         parts = (f"too little {short}" if short else "", place, str(self.example), self.message)
         return ": ".join(part for part in parts if part)
