@@ -13,9 +13,9 @@ import anyio
 
 from trainer.cli.console import note
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
-from trainer.cli.processes.background import BackgroundProcess
+from trainer.cli.processes.background import BackgroundProcess, running_clusters
 from trainer.cli.processes.contexts import Contexts
-from trainer.cli.processes.state_directory import DEFAULT, StateDirectory, existing_clusters
+from trainer.cli.processes.state_directory import DEFAULT, StateDirectory
 from trainer.cli.similar import did_you_mean_file
 from trainer.kube.client import Client
 from trainer.kube.errors import KubeError
@@ -74,7 +74,7 @@ def _of_up(context: str | None) -> ConnectionOptions | None:
             f"the cluster of `{up}` {crash}: start it again ({up}), forget it ({down}), or name another one with "
             "--context or --kubeconfig"
         )
-    others = [each.context for each in existing_clusters() if BackgroundProcess("cluster", each).running() is not None]
+    others = [each.context for each in running_clusters()]
     if context is not None or others:
         also = f" or with --context {others[0]}" if others else ""
         raise CommandError(
@@ -130,7 +130,7 @@ def identity_of_current(kubeconfig: Path | None, context: str | None) -> str:
     named = str(kubeconfig or os.environ.get("KUBECONFIG") or "")
     contexts, state = Contexts.of_user(), None
     if named in {"", str(contexts.path)}:
-        name = contexts.cluster_of(context or contexts.current)
+        name = contexts.cluster_of(context) if context else contexts.current_cluster
         state = StateDirectory.of_user(name or DEFAULT) if name or not (named or context) else None
     known = state.identity() if state is not None else ""
     is_meant = named or context or (state is not None and BackgroundProcess("cluster", state).running() is not None)
@@ -138,14 +138,14 @@ def identity_of_current(kubeconfig: Path | None, context: str | None) -> str:
 
 
 def _asked(kubeconfig: Path | None, context: str | None) -> str:
-    async def ask() -> str:
+    async def ask(options: ConnectionOptions) -> str:
         with anyio.move_on_after(_ANSWER_SECONDS):
-            async with connect(current_cluster(kubeconfig, context)) as client:
+            async with connect(options) as client:
                 return await identity_of(client)
         return ""
 
     try:
-        return anyio.run(ask)
+        return anyio.run(ask, current_cluster(kubeconfig, context))
     except (KubeError, CommandError):
         return ""
 

@@ -44,7 +44,7 @@ async def test_manager(tmp_path: Path) -> None:
         tasks.start_soon(server.run)
         await server.wait_for_start()
         write_configuration(tmp_path / "manager.yaml", 4711, server.address[1])
-        is_ready = manager_answers(tmp_path / "manager.yaml")
+        is_ready = await manager_answers(tmp_path / "manager.yaml")
         assert not await is_ready()
         is_started.set()
         assert await is_ready()
@@ -55,6 +55,6 @@ async def test_manager_that_does_not_listen(tmp_path: Path) -> None:
     """One that does not listen yet is not ready; one of an earlier version, which has no probes, counts as ready."""
     configuration = tmp_path / "manager.yaml"
     write_configuration(configuration, 4711, 1)
-    assert not await manager_answers(configuration)()
+    assert not await (await manager_answers(configuration))()
     configuration.write_text(render_configuration(Configuration().without_servers()))
-    assert await manager_answers(configuration)()
+    assert await (await manager_answers(configuration))()

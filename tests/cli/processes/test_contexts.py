@@ -37,6 +37,7 @@ def test_two_clusters(contexts: Contexts) -> None:
 
     assert (contexts.current, contexts.names()) == ("trainer-b", ["trainer-dev", "trainer-b"])
     assert [contexts.cluster_of(name) for name in ("trainer-dev", "trainer-b", "trainer-c")] == ["dev", "b", None]
+    assert contexts.current_cluster == "b"
     assert contexts.address_of(b) == "https://127.0.0.1:4321"
     assert contexts.path.stat().st_mode & 0o777 == 0o600
     document = yaml.safe_load(contexts.path.read_text())
@@ -76,7 +77,7 @@ def test_contexts_of_other_tools(contexts: Contexts, cluster: str) -> None:
     entry = {"name": "eu", "context": {"cluster": cluster, "user": "me"}}
     contexts.path.write_text(yaml.safe_dump({"contexts": [entry], "current-context": "eu"}))
 
-    assert contexts.cluster_of(contexts.current) is None
+    assert contexts.current_cluster is None
 
 
 def test_removed(contexts: Contexts) -> None:

@@ -80,7 +80,7 @@ async def _demo(documents: list[Document], directory: Path, pod_network: PodNetw
             configuration=directory / "manager.yaml",
             version=version,
         )
-        is_ready = manager_answers(directory / "manager.yaml")
+        is_ready = await manager_answers(directory / "manager.yaml")
         async with child_process("controller manager", manager, directory / "manager.log", is_ready):
             await wait_for_admission(client)
             await install_runtimes(client, version)

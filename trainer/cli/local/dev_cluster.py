@@ -26,8 +26,7 @@ _IDLE: Final = ("Suspended",)
 
 def current_state() -> StateDirectory:
     """The cluster of the current context; the default where there is none. Blocks."""
-    contexts = Contexts.of_user()
-    return StateDirectory.of_user(contexts.cluster_of(contexts.current) or DEFAULT)
+    return StateDirectory.of_user(Contexts.of_user().current_cluster or DEFAULT)
 
 
 def connection_to(state: StateDirectory) -> ConnectionOptions | None:

@@ -13,9 +13,9 @@ from trainer.cli.errors import CommandError, ExitCode
 from trainer.cli.local.dev_cluster import PROCESSES, note_identity, running_trainings
 from trainer.cli.local.name import Name
 from trainer.cli.past import forget_cluster
-from trainer.cli.processes.background import BackgroundProcess
+from trainer.cli.processes.background import BackgroundProcess, running_clusters
 from trainer.cli.processes.contexts import Contexts
-from trainer.cli.processes.state_directory import DEFAULT, StateDirectory, existing_cluster, existing_clusters
+from trainer.cli.processes.state_directory import DEFAULT, StateDirectory, existing_cluster
 from trainer.kube.errors import KubeError
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
@@ -96,22 +96,18 @@ async def _down(state: StateDirectory, *, delete: bool) -> int:
             say(f"{name} {'stopped' if stopped else 'was not running'}")
         is_stopped = is_stopped or stopped
     contexts = Contexts.of_user()
-    was_current = await run_sync(lambda: contexts.cluster_of(contexts.current)) == state.name
+    was_current = await run_sync(lambda: contexts.current_cluster) == state.name
     if delete:
         await run_sync(_forget, state)
         await run_sync(contexts.remove, state)
         await run_sync(state.delete_data)
         say("objects, volumes and logs deleted")
-    others = await run_sync(_running_clusters)
+    others = await run_sync(running_clusters)
     if was_current:
         await run_sync(_use_another, contexts, others)
     if others and not is_stopped and not delete:
         note(f"other clusters run: {', '.join(each.command('down') for each in others)}")
     return ExitCode.OK
-
-
-def _running_clusters() -> list[StateDirectory]:
-    return [each for each in existing_clusters() if BackgroundProcess("cluster", each).running() is not None]
 
 
 def _forget(state: StateDirectory) -> None:

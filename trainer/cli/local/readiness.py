@@ -36,12 +36,12 @@ def cluster_answers(kubeconfig: Path) -> Callable[[], Awaitable[bool]]:
     return ask
 
 
-def manager_answers(configuration: Path) -> Callable[[], Awaitable[bool]]:
+async def manager_answers(configuration: Path) -> Callable[[], Awaitable[bool]]:
     """Asks the manager that has this configuration file; one without a health server counts as ready."""
+    loaded = await run_sync(load_configuration, configuration)
+    address = host_and_port(loaded.health.health_probe_bind_address)
 
     async def ask() -> bool:
-        loaded = await run_sync(load_configuration, configuration)
-        address = host_and_port(loaded.health.health_probe_bind_address)
         return address is None or await run_sync(_get, *address)
 
     return ask

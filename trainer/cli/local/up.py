@@ -225,12 +225,11 @@ def _version(served: list[str], wanted: Version | None, state: StateDirectory) -
 async def _start_manager(
     client: Client, manager: BackgroundProcess, state: StateDirectory, metrics_port: int, version: Version
 ) -> None:
-    is_ready = manager_answers(state.manager_configuration)
     if await run_sync(manager.running) is not None:
         if metrics_port:
             again = f"{state.command('down')} and {state.command('up')}"
             say(f"the manager runs already: --metrics-port takes effect after {again}")
-        await manager.wait_until_ready(is_ready)
+        await manager.wait_until_ready(await manager_answers(state.manager_configuration))
     else:
         command = await prepare_manager(
             client,
@@ -240,7 +239,7 @@ async def _start_manager(
             metrics_port=metrics_port,
             version=version,
         )
-        await manager.start(command, is_ready)
+        await manager.start(command, await manager_answers(state.manager_configuration))
         if metrics_port:
             say(f"metrics: http://{_HOST}:{metrics_port}/metrics")
     await wait_for_admission(client)

@@ -15,7 +15,7 @@ from trainer.cli.errors import CommandError
 from trainer.cli.processes import supervisor
 from trainer.cli.processes.log_file import LogFile
 from trainer.cli.processes.process import describe_exit, stop_process
-from trainer.cli.processes.state_directory import StateDirectory
+from trainer.cli.processes.state_directory import StateDirectory, existing_clusters
 from trainer.cli.processes.supervisor import RunRecord, boot_id
 
 _POLL_SECONDS = 0.05
@@ -107,6 +107,11 @@ class BackgroundProcess:
             record = self.state.record(self.name)
             while (run := await run_sync(RunRecord.read, record)) and run.exit_status is None:  # noqa: ASYNC110
                 await anyio.sleep(_POLL_SECONDS)
+
+
+def running_clusters() -> list[StateDirectory]:
+    """The clusters of this user that run now, the default first; blocks."""
+    return [each for each in existing_clusters() if BackgroundProcess("cluster", each).running() is not None]
 
 
 async def start_supervised(command: list[str], *, record: Path, log: Path) -> RunRecord:

@@ -41,18 +41,19 @@ class Contexts:
         """The current context; "" where there is none."""
         return str(self._read().get("current-context") or "")
 
+    @property
+    def current_cluster(self) -> str | None:
+        """The name of the dev cluster to which the current context leads; None where it leads to none."""
+        document = self._read()
+        return _cluster_of(document, str(document.get("current-context") or ""))
+
     def names(self) -> list[str]:
         """The contexts, in the order of the file."""
         return [entry["name"] for entry in self._read()["contexts"]]
 
     def cluster_of(self, context: str) -> str | None:
         """The name of the dev cluster to which a context leads; None where there is no such context."""
-        for entry in self._read()["contexts"]:
-            if entry["name"] == context:
-                cluster = str(entry["context"].get("cluster") or "")
-                name = cluster.removeprefix(CONTEXT_PREFIX)
-                return name if name != cluster and is_name(name) else None
-        return None
+        return _cluster_of(self._read(), context)
 
     def address_of(self, state: StateDirectory) -> str:
         """Where the API server of a cluster is; "" where it has not started yet."""
@@ -128,6 +129,15 @@ def _parsed(path: Path | None) -> dict[str, Any]:
             "for each cluster again"
         ) from error
     return document
+
+
+def _cluster_of(document: dict[str, Any], context: str) -> str | None:
+    for entry in document["contexts"]:
+        if entry["name"] == context:
+            cluster = str(entry["context"].get("cluster") or "")
+            name = cluster.removeprefix(CONTEXT_PREFIX)
+            return name if name != cluster and is_name(name) else None
+    return None
 
 
 def _put(entries: list[dict[str, Any]], kind: str, new: dict[str, Any]) -> None:

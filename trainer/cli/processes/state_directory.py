@@ -171,7 +171,7 @@ def existing_clusters() -> list[StateDirectory]:
     """The clusters that this user has started and not deleted, the default first; blocks."""
     others = user_directory() / _OTHERS
     names = sorted(each.name for each in others.iterdir()) if others.is_dir() else []
-    found = [StateDirectory.of_user(name) for name in (DEFAULT, *filter(is_name, names)) if name]
+    found = [StateDirectory.of_user(name) for name in (DEFAULT, *filter(is_name, names))]
     return [each for each in found if each.exists()]
 
 
