@@ -82,7 +82,7 @@ class Curves:
 
     @property
     def parameters(self) -> dict[str, str]:
-        """What the run was started with, as far as the reporter has found it."""
+        """What the run was started with, of which the reporter may have found only a part."""
         return self._reader.parameters
 
     def take(self, block: bytes) -> bool:
@@ -101,7 +101,7 @@ class Curves:
             return
         if len(curve.times) >= SAMPLES_LIMIT:
             self._thin_out(curve)
-        self._expect(curve, has_steps=step >= 0)
+        self._note_forgotten_epochs(curve, has_steps=step >= 0)
         curve.append(time, step, value, epoch)
         self.total += 1
         if self.total > self._total_limit:
@@ -114,7 +114,7 @@ class Curves:
             if own is None:
                 continue
             if len(own.times) + count <= SAMPLES_LIMIT and self.total + count <= self._total_limit:
-                self._expect(own, has_steps=curve.has_steps)
+                self._note_forgotten_epochs(own, has_steps=curve.has_steps)
                 own.extend(curve)
                 self.total += count
                 continue
@@ -156,8 +156,8 @@ class Curves:
             curve = self.by_metric[metric] = Curve()
         return curve
 
-    def _expect(self, curve: Curve, *, has_steps: bool) -> None:
-        """Note that a curve is about to forget its epochs, where what comes has steps."""
+    def _note_forgotten_epochs(self, curve: Curve, *, has_steps: bool) -> None:
+        """Begin a new generation where a curve is about to forget its epochs, for what comes has steps."""
         if has_steps and curve.times and not curve.has_steps:
             self.generation += 1
 

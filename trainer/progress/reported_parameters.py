@@ -44,6 +44,8 @@ def with_more(known: dict[str, str], more: Mapping[str, str]) -> dict[str, str]:
     """Those that are known and others, as many as are kept; of one name the later value. The same where none is new."""
     if more.items() <= known.items():
         return known
-    room = MOST - len(known)
-    fresh = [name for name in more if name not in known][: max(room, 0)]
-    return {**known, **{name: value for name, value in more.items() if name in known or name in fresh}}
+    merged = dict(known)
+    for name, value in more.items():
+        if name in merged or len(merged) < MOST:
+            merged[name] = value
+    return merged

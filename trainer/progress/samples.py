@@ -60,7 +60,7 @@ class SampleReader:
         """The last of them, with the rule; printable."""
         self._reported = Message()
         self.parameters: dict[str, str] = {}
-        """What the training was started with, as far as the reporter has found it."""
+        """What the training was started with, of which the reporter may have found only a part."""
         self._reader = MessageReader(
             self._reject, with_plain_lines=with_plain_lines, on_parameters=self._take_parameters
         )

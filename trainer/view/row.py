@@ -45,6 +45,8 @@ class TrainJobRow:
     """Reason of the condition that explains the state; empty without one."""
     lines: tuple[str, ...] = ()
     """The message of that condition."""
+    since: str | None = None
+    """When that condition became so; None without one."""
     progress: TrainingProgress = NOTHING_REPORTED
     steps: tuple[StepProgress, ...] = ()
     """The steps beside the training."""
@@ -58,8 +60,6 @@ class TrainJobRow:
     """What controls it, such as an Experiment of Katib; else who has made it, by its label or annotation."""
     created: str | None = None
     started: str | None = None
-    since: str | None = None
-    """When that condition became so; None without one."""
     ended: str | None = None
     is_suspended: bool = False
     """Whether it asks for that."""

@@ -45,7 +45,7 @@ class JobTable:
     with_namespace: bool = False
     """Whether the first column is the namespace."""
     is_wide: bool = False
-    """Whether to show all columns and metrics, as far as they fit."""
+    """Whether to show all columns and metrics that fit."""
     ascii_only: bool = False
     """Whether the terminal is limited to ASCII."""
     is_growing: bool = False

@@ -78,14 +78,11 @@ class JobDisplay:
 
     def warning(self, job: ObjectKey, text: str) -> None:
         """Print a warning about a job."""
-        prefix = "" if len(self._states) == 1 else f"{self._label(job)}: "
-        line = Text("warning: ", style="bold yellow").append(f"{prefix}{printable(text)}", style="not bold default")
-        self._console.print(line)
+        self._note(job, "warning: ", "bold yellow", text)
 
     def hint(self, job: ObjectKey, text: str) -> None:
         """Print a line of advice about a job."""
-        prefix = "" if len(self._states) == 1 else f"{self._label(job)}: "
-        self._console.print(Text("note: ", style="bold").append(f"{prefix}{printable(text)}", style="not bold default"))
+        self._note(job, "note: ", "bold", text)
 
     def advice(self, job: ObjectKey, remedy: str) -> None:
         """Print what to do about the state of a job that was shown last, and the command that says more."""
@@ -145,6 +142,10 @@ class JobDisplay:
         line.append(f"  {shown}" if shown else "", style="dim")
         line.truncate(room, overflow="ellipsis")
         return line
+
+    def _note(self, job: ObjectKey, label: str, style: str, text: str) -> None:
+        prefix = "" if len(self._states) == 1 else f"{self._label(job)}: "
+        self._console.print(Text(label, style=style).append(f"{prefix}{printable(text)}", style="not bold default"))
 
     def _source(self, job: ObjectKey, node: str) -> str:
         return node if len(self._states) == 1 else f"{self._label(job)}/{node}"

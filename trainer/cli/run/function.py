@@ -26,7 +26,7 @@ _LONGEST_INTEGER = 8192
 _PLAIN_VALUES = "None, bool, int, float, str, bytes, and lists, tuples, sets and dicts of them"
 _OF_NOTEBOOKS = frozenset({"display", "get_ipython"})
 """What IPython adds to the builtins."""
-_PYTHON: Mapping[str, object] = {name: each for name, each in vars(builtins).items() if name not in _OF_NOTEBOOKS}
+_BUILTINS: Mapping[str, object] = {name: each for name, each in vars(builtins).items() if name not in _OF_NOTEBOOKS}
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
@@ -126,7 +126,7 @@ def _check_names(function: FunctionType, source: str) -> None:
     top = symtable.symtable(source, function.__name__, "exec")
     used = dict.fromkeys(name for name in _globals(top) if name != function.__name__)
     around = vars(builtins) | function.__globals__
-    lost = [name for name in used if around.get(name) is not _PYTHON.get(name) and not name.startswith("__")]
+    lost = [name for name in used if around.get(name) is not _BUILTINS.get(name) and not name.startswith("__")]
     if lost:
         _refuse(
             function.__name__,

@@ -62,7 +62,7 @@ async def follow_on_screen(
 ) -> Mapping[ObjectKey, JobOutcome]:
     """Follow the jobs, which began so many seconds ago, to their end on standard output.
 
-    The target are the options that lead to their cluster, for commands that are suggested.
+    `target` has the options that lead to their cluster, for commands that are suggested.
     """
     keys = [key_of(job) for job in jobs]
     with JobDisplay(output(), keys, clock, elapsed=elapsed, target=target) as display:

@@ -49,7 +49,7 @@ class LineBlocks:
             yield from self._completed(line)
 
     def take_state(self) -> bytes:
-        """Of the incomplete last line its timestamp and its last state, as far as that is new, see `UnfinishedLine`."""
+        """Timestamp and last state of the incomplete last line; empty without a new one, see `UnfinishedLine`."""
         return self._line.take_state()
 
     def _completed(self, line: UnfinishedLine) -> Iterator[bytes]:

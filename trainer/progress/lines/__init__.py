@@ -1,1 +1,1 @@
-"""What lines of a log say: as a terminal shows them, and what those of ordinary programs tell of progress."""
+"""Lines of a log: what a terminal shows of them, and progress and metrics in those of ordinary programs."""

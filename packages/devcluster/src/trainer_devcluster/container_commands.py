@@ -31,7 +31,7 @@ class ContainerCommand:
     container: str
     command: tuple[str, ...]
     streams: frozenset[int]
-    """The streams that somebody attends to: 0 is standard input, 1 output, 2 error; the others are empty."""
+    """The streams that are connected: 0 is standard input, 1 output, 2 error; the others are empty."""
     terminal: bool = False
     """Whether they are a terminal, whose output is stream 1."""
 
