@@ -80,6 +80,15 @@ def escaped(line: str) -> str:
     return visible(line.expandtabs())
 
 
+def size(number: int) -> str:
+    """Bytes for people: `12 bytes`, `1.5 KiB`, `3.0 MiB`, `2.1 GiB`."""
+    if number < 1024:
+        return f"{number} byte{'' if number == 1 else 's'}"
+    if number < 1024**2:
+        return f"{number / 1024:.1f} KiB"
+    return f"{number / 1024**2:.1f} MiB" if number < 1024**3 else f"{number / 1024**3:.1f} GiB"
+
+
 def duration(seconds: float) -> str:
     """A duration in its two largest units: `42 s`, `3 min 05 s`, `2 h 07 min`, `4 d 03 h`."""
     whole = max(int(seconds), 0)

@@ -14,7 +14,7 @@ def test_table() -> None:
     ]
     assert cluster_table(clusters) == [
         "   NAME  STATE     CONTEXT      ADDRESS                 TRAINING  SIZE",
-        "   dev   running   trainer-dev  https://127.0.0.1:1234  3         2 MB",
-        "*  b     stopped   trainer-b    https://127.0.0.1:4321            999 GB",
-        "   c     starting  trainer-c                                      0 kB",
+        "   dev   running   trainer-dev  https://127.0.0.1:1234  3         2.3 MiB",
+        "*  b     stopped   trainer-b    https://127.0.0.1:4321            930.8 GiB",
+        "   c     starting  trainer-c                                      0 bytes",
     ]

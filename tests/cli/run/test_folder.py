@@ -164,7 +164,7 @@ def test_too_large(tmp_path: Path) -> None:
         file.truncate(65 * 1024 * 1024)
     with pytest.raises(BadInputError) as caught:
         files_of_folder(tmp_path)
-    assert "at most 64.0 MiB are packed; the largest files are weights.bin (65.0 MiB), train.py (1 bytes)" in str(
+    assert "at most 64.0 MiB are packed; the largest files are weights.bin (65.0 MiB), train.py (1 byte)" in str(
         caught.value
     )
     assert ".trainerignore" in str(caught.value)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from trainer.cli.console import printable
+from trainer.cli.console import printable, size
 from trainer.cli.errors import CommandError
 
 _BLOCK: Final = 64 * 1024
@@ -37,12 +37,7 @@ class Copied:
             self.size += member.size
 
     def __str__(self) -> str:
-        size = (
-            f"{self.size / 1024 / 1024:.1f} MiB"
-            if self.size >= 1024 * 1024
-            else f"{self.size:,} byte{'' if self.size == 1 else 's'}"
-        )
-        return f"{self.files:,} file{'' if self.files == 1 else 's'}, {size}"
+        return f"{self.files:,} file{'' if self.files == 1 else 's'}, {size(self.size)}"
 
 
 class EndOfArchiveError(Exception):

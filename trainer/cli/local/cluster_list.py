@@ -10,7 +10,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from trainer.cli.columns import columns
-from trainer.cli.console import say
+from trainer.cli.console import say, size
 from trainer.cli.errors import ExitCode
 from trainer.cli.local.dev_cluster import connection_to, current_state, running_trainings
 from trainer.cli.processes.background import BackgroundProcess
@@ -19,7 +19,6 @@ from trainer.cli.processes.state_directory import StateDirectory, existing_clust
 from trainer.kube.errors import KubeError
 
 _TITLES: Final = ("", "NAME", "STATE", "CONTEXT", "ADDRESS", "TRAINING", "SIZE")
-_UNITS: Final = ("kB", "MB", "GB", "TB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ def cluster_table(clusters: Sequence[ListedCluster]) -> list[str]:
             each.context,
             each.address,
             "" if each.training is None else str(each.training),
-            _size(each.size),
+            size(each.size),
         )
         for each in clusters
     ]
@@ -89,12 +88,3 @@ async def _listed(state: StateDirectory, *, is_current: bool) -> ListedCluster:
             word = "does not answer"
     address = await run_sync(Contexts.of_user().address_of, state)
     return ListedCluster(state.name, is_current, word, state.context, address, training, await run_sync(state.size))
-
-
-def _size(count: int) -> str:
-    amount, unit = count / 1000, _UNITS[0]
-    for unit in _UNITS:
-        if amount < 1000 or unit == _UNITS[-1]:
-            break
-        amount /= 1000
-    return f"{amount:.0f} {unit}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from trainer.cli.console import printable
+from trainer.cli.console import printable, size
 from trainer.cli.errors import BadInputError
 from trainer.cli.run.ignores import IGNORE_FILE, Ignores, Verdict
 from trainer.cli.run.requirements import PROJECT, REQUIREMENTS, included_files
@@ -97,15 +97,6 @@ def too_large(files: Iterable[PackedFile], problem: str) -> BadInputError:
         f"{problem}; the largest files are {names}: list what the training does not need in {IGNORE_FILE}, fetch data "
         "in the training, or have the code fetched with --code-from git+https://HOST/REPOSITORY@COMMIT"
     )
-
-
-def size(number: int) -> str:
-    """Bytes for people."""
-    if number < 1024:
-        return f"{number} bytes"
-    if number < 1024 * 1024:
-        return f"{number / 1024:.1f} KiB"
-    return f"{number / 1024 / 1024:.1f} MiB"
 
 
 def _walk(root: Path, folder: Path, ignores: Ignores, left_out: Callable[[str], None]) -> Iterator[PackedFile]:

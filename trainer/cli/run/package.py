@@ -13,9 +13,9 @@ from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 
-from trainer.cli.console import printable
+from trainer.cli.console import printable, size
 from trainer.cli.errors import BadInputError
-from trainer.cli.run.folder import PackedFile, size, too_large
+from trainer.cli.run.folder import PackedFile, too_large
 from trainer.cli.run.requirements import REQUIREMENTS, included_files, project_requirements
 from trainer.kube.objects import Object, ObjectKey, key_of, mapping_at
 from trainer.kube.resource import CONFIG_MAPS
