@@ -19,7 +19,7 @@ from trainer.kube.metrics import Metrics
 from trainer.kube.rest import kubeconfig
 from trainer.kube.rest.credentials import Credentials, TokenFile
 from trainer.kube.rest.http import HttpClient
-from trainer.kube.rest.kubeconfig import Contexts
+from trainer.kube.rest.kubeconfig import ContextNames
 from trainer.kube.rest.rate_limiter import RateLimiter
 from trainer.kube.rest.tls import ClientTls
 from trainer.kube.rest.transport import Endpoint, Transport, WarningHandler, log_warning
@@ -100,14 +100,14 @@ def _rate_limiter(options: ConnectionOptions, clock: Clock | None) -> RateLimite
     return RateLimiter(options.qps, burst, clock=clock)
 
 
-def contexts_of(options: ConnectionOptions) -> Contexts:
+def contexts_of(options: ConnectionOptions) -> ContextNames:
     """The contexts of the kubeconfig that these options lead to; none for the service account of a pod.
 
     Raises:
         ConfigurationError: the kubeconfig cannot be read.
     """
     files = _files(options)
-    return kubeconfig.contexts(files) if files else Contexts("", ())
+    return kubeconfig.contexts(files) if files else ContextNames("", ())
 
 
 async def _configure(options: ConnectionOptions, clock: Clock | None) -> tuple[Endpoint, Credentials]:

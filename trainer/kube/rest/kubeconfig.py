@@ -56,7 +56,7 @@ async def load(files: list[Path], context: str | None, *, clock: Clock | None = 
     return endpoint, credentials(clock)
 
 
-class Contexts(NamedTuple):
+class ContextNames(NamedTuple):
     """The contexts of kubeconfig files."""
 
     current: str
@@ -64,7 +64,7 @@ class Contexts(NamedTuple):
     names: tuple[str, ...]
 
 
-def contexts(files: list[Path]) -> Contexts:
+def contexts(files: list[Path]) -> ContextNames:
     """The contexts that kubeconfig files have, as `load` merges them.
 
     Raises:
@@ -73,7 +73,7 @@ def contexts(files: list[Path]) -> Contexts:
     paths = [file.expanduser() for file in files]
     with _naming_files(paths):
         merged = _Merged(paths)
-        return Contexts(merged.current_context, tuple(merged.names("context")))
+        return ContextNames(merged.current_context, tuple(merged.names("context")))
 
 
 def _read(paths: list[Path], context: str | None) -> tuple[Endpoint, Login]:

@@ -217,11 +217,11 @@ class Transport:
     async def _upgraded(self, request: Request, protocols: Sequence[str]) -> aiohttp.ClientWebSocketResponse[Any]:
         identity = await self._credentials.current()
         try:
-            return await self._upgrade(request, protocols, identity)
-        except UpgradeRefusedError as refusal:
-            if refusal.status != HTTPStatus.UNAUTHORIZED or (renewed := await self._renewed(identity)) is None:
-                raise self._refused(request, refusal.status, refusal.headers, refusal.body) from None
-        try:
+            try:
+                return await self._upgrade(request, protocols, identity)
+            except UpgradeRefusedError as refusal:
+                if refusal.status != HTTPStatus.UNAUTHORIZED or (renewed := await self._renewed(identity)) is None:
+                    raise
             return await self._upgrade(request, protocols, renewed)
         except UpgradeRefusedError as refusal:
             raise self._refused(request, refusal.status, refusal.headers, refusal.body) from None
