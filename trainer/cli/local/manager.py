@@ -6,7 +6,6 @@ and what the manager may do is in config/, as for every other cluster.
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.errors import CommandError
 from trainer.cli.manifests import FIELD_MANAGER, manifests
 from trainer.cli.operate.manager import manager_command
+from trainer.cli.processes.contexts import write_kubeconfig
 from trainer.configuration.configuration import Configuration, render_configuration
 from trainer.configuration.sections import (
     HealthConfiguration,
@@ -195,6 +195,4 @@ def _write_kubeconfig(admin: Path, file: Path, token: str) -> None:
     document["users"] = [{"name": ACCOUNT, "user": {"token": token}}]
     document["contexts"][0]["context"] |= {"user": ACCOUNT, "namespace": NAMESPACE}
     document["current-context"] = document["contexts"][0]["name"]
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        yaml.safe_dump(document, stream, sort_keys=False)
+    write_kubeconfig(file, document)

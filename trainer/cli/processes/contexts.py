@@ -96,7 +96,7 @@ class Contexts:
         own = {f"{kind}s": [each for each in document[f"{kind}s"] if each["name"] == state.context] for kind in _KINDS}
         if all(own.values()):
             head = {"apiVersion": "v1", "kind": "Config"}
-            _write(state.kubeconfig, head | own | {"current-context": state.context})
+            write_kubeconfig(state.kubeconfig, head | own | {"current-context": state.context})
 
     def _read(self) -> dict[str, Any]:
         return _parsed(self.path) if self.path.exists() else _parsed(None)
@@ -110,7 +110,7 @@ class Contexts:
             document = self._read()
             yield document
             if document != self._read() or not self.path.exists():
-                _write(self.path, document)
+                write_kubeconfig(self.path, document)
 
 
 def _parsed(path: Path | None) -> dict[str, Any]:
@@ -156,8 +156,8 @@ def _renamed(kind: str, stanza: dict[str, Any], state: StateDirectory) -> dict[s
     return stanza | {"cluster": state.context, "user": state.context} if kind == "context" else stanza
 
 
-def _write(path: Path, document: dict[str, Any]) -> None:
-    """Replace a file that is for its owner alone, atomically."""
+def write_kubeconfig(path: Path, document: dict[str, Any]) -> None:
+    """Replace a kubeconfig, which is for its owner alone, atomically; blocks."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
