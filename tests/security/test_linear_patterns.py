@@ -22,6 +22,7 @@ from trainer.kube.logs import redaction
 from trainer.kube.logs.redaction import LONGEST_VALUE, redact
 from trainer.kube.rest import transport
 from trainer.plugins.jobset import wait
+from trainer.workloads import pod_requests
 from trainer_dashboard.recipe import secret_forms
 
 ROOT = Path(__file__).parents[2]
@@ -81,7 +82,7 @@ SEARCHED = {
     "missing objects": wait._MISSING,
     "missing keys": wait._MISSING_KEY,
     "missing classes": wait._MISSING_CLASS,
-    "insufficient resources": wait._INSUFFICIENT,
+    "insufficient resources": pod_requests._INSUFFICIENT,
     "exceeded quotas": wait._QUOTA,
     "node selectors": wait._SELECTOR,
     "warnings": transport._WARNING,
@@ -127,7 +128,7 @@ def test_shortages_that_begin_again_and_again(unit: str) -> None:
     """What a scheduler or a quota says, begun a hundred thousand times and never finished."""
     text = unit * (LENGTH // len(unit))
     wait._QUOTA.sub("", text)
-    wait._INSUFFICIENT.sub("", text)
+    pod_requests._INSUFFICIENT.sub("", text)
 
 
 def test_paths_that_look_like_amounts() -> None:
