@@ -55,10 +55,10 @@ async def _scale(client: Client, job: Object, nodes: int, clock: Clock) -> None:
         raise CommandError(
             f"TrainJob {name_of(job)} cannot be scaled: it has ended, and is {state.word}; {_again(nodes)}"
         )
-    if mapping_at(job, "spec", "trainer").get("numNodes") == nodes:
+    bounds = mapping_at(job, "status", "scale")
+    if mapping_at(job, "spec", "trainer").get("numNodes") == nodes == bounds.get("nodes", nodes):
         note(f"TrainJob {name_of(job)} has {_counted(nodes)} already")
         return
-    bounds = mapping_at(job, "status", "scale")
     if bounds and not bounds.get("minNodes", 1) <= nodes <= bounds.get("maxNodes", nodes):
         raise CommandError(
             f"TrainJob {name_of(job)} cannot have {_counted(nodes)}: its runtime allows {bounds['minNodes']} to "
