@@ -39,7 +39,7 @@ def test_raw(terminal: Terminal) -> None:
 
 
 async def test_sizes(terminal: Terminal) -> None:
-    """The size is told at once, and when it changes."""
+    """The size comes at once, and again when it changes."""
     fcntl.ioctl(terminal.descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
     seen: list[tuple[int, int]] = []
     with anyio.fail_after(30):

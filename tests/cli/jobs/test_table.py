@@ -104,22 +104,13 @@ default    b            Running       12%                     dataset-initialize
             id="no bar",
         ),
         pytest.param(
-            90,
-            """\
-NAMESPACE  NAME         STATE    PROGRESS  ETA         METRICS      AGE
-default    train-x7k2p  Running       45%  9d5h        loss 0.2347  13m
-default    hangs        Running       45%  silent 12m  loss 0.2347  13m
-default    b            Running       12%""",
-            id="a word for a sentence",
-        ),
-        pytest.param(
             80,
             """\
 NAMESPACE  NAME         STATE    PROGRESS  ETA         METRICS      AGE
 default    train-x7k2p  Running       45%  9d5h        loss 0.2347  13m
 default    hangs        Running       45%  silent 12m  loss 0.2347  13m
 default    b            Running       12%""",
-            id="no steps",
+            id="no steps, and a word for a sentence",
         ),
         pytest.param(
             60,

@@ -527,7 +527,7 @@ async def test_a_token_behind_a_proxy(cluster: ClusterClient, clock: ManualClock
     ],
 )
 async def test_draft(cluster: ClusterClient, clock: ManualClock, granted: str, expected: tuple[int, str]) -> None:
-    """A new TrainJob begins in a namespace where its user may create one, and who may create none is told so."""
+    """A new TrainJob begins in a namespace where its user may create one; where there is none, the answer says so."""
     cluster.grant("list trainjobs", namespace="team")
     cluster.grant("create trainjobs", namespace=granted)
     async with visiting(cluster, clock) as visitor:
