@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -154,3 +154,13 @@ def test_html(served: FakeClient) -> None:
     assert "<strong>demo</strong> in default" in shown
     assert '<progress max="100" value="40"></progress> 40 %' in shown
     assert "&lt;b&gt;</th><td>0.5</td>" in shown
+
+
+def test_html_of_a_silent_training(served: FakeClient) -> None:
+    """In place of the remaining time a notebook shows for how long nothing has been reported."""
+    last = (datetime.now(UTC) - timedelta(hours=2, minutes=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    status = {"lastUpdatedTime": last, "estimatedRemainingTimeSummary": "no report since 10:30 UTC"}
+
+    shown = submitted(served, state="Running", trainerStatus=status)._repr_html_()
+
+    assert "Remaining</th><td>no report for 2 hours" in shown

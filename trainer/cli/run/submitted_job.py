@@ -265,8 +265,9 @@ class SubmittedJob:
         if progress.percentage is not None:
             bar = f'<progress max="100" value="{progress.percentage}"></progress> {progress.percentage} %'
             rows.append(("Progress", bar))
-        if progress.remaining and JobState.of(self._job).is_going_on:
-            rows.append(("Remaining", escape(progress.remaining)))
+        remaining = progress.silence_at(SystemClock().now()) or progress.remaining
+        if remaining and JobState.of(self._job).is_going_on:
+            rows.append(("Remaining", escape(remaining)))
         rows += [(escape(metric.name), escape(short_value(metric.value))) for metric in progress.metrics]
         if status.message and not JobState.of(self._job).is_running:
             rows.append((escape(status.reason), escape(printable(status.message))))
