@@ -19,7 +19,7 @@ export function Kinds({ of }: { of: readonly Kind[] }) {
   );
 }
 
-/** What pods have requested, and what is neither requested nor free: it is on nodes that take no pods. */
+/** What is neither requested nor free: it is on nodes that take no pods. */
 export function closedOf({ total, requested, free }: Pick<Kind, "total" | "requested" | "free">): number {
   return Math.max(total - (requested ?? 0) - (free ?? 0), 0);
 }

@@ -1,6 +1,8 @@
 // The nodes of the cluster: groups of equal ones, and which of them are shown.
 
+import { id } from "../list/filters";
 import type { Member } from "../model";
+import { searched } from "../search";
 
 export interface NodeGroup {
   key: string;
@@ -30,7 +32,7 @@ export function product(name: string): string {
 }
 
 /** The devices of a node in words: `8 × H100 80GB HBM3`. */
-function hardware({ devices }: Member): string {
+export function hardware({ devices }: Member): string {
   return devices.map((device) => `${device.total} × ${product(device.product) || device.resource}`).join(", ") || "No GPUs";
 }
 
@@ -57,7 +59,7 @@ export function requested({ devices }: Member): number | null {
   return devices.some((device) => device.requested === null) ? null : devices.reduce((count, device) => count + (device.requested ?? 0), 0);
 }
 
-/** GPUs that a pod could have now; on a node without any, whether it takes pods. */
+/** GPUs that a pod could have now. */
 export function free(member: Member): number {
   return member.devices.reduce((count, device) => count + (device.free ?? 0), 0);
 }
@@ -94,12 +96,11 @@ export function counts(members: readonly Member[]): Record<Show, number> {
 
 /** Nodes with all words of a search in their name, hardware, state or trainings. */
 export function select(members: readonly Member[], text: string, show: Show): Member[] {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const has = searched(text);
   return members.filter((member) => {
     if (!isShown(member, show)) return false;
-    const trainings = member.trainings.map(({ namespace, name }) => `${namespace}/${name}`);
-    const all = [member.name, member.instanceType, hardware(member), ...member.troubles, ...trainings].join(" ").toLowerCase();
-    return words.every((word) => all.includes(word));
+    const trainings = member.trainings.map(id);
+    return has([member.name, member.instanceType, hardware(member), ...member.troubles, ...trainings].join(" "));
   });
 }
 

@@ -5,6 +5,7 @@ import { endOf } from "../history/parts";
 import { id } from "../list/filters";
 import type { Past, Row } from "../model";
 import { pastId } from "../route";
+import { searched } from "../search";
 
 export interface Choice {
   /** As the address has it. */
@@ -18,16 +19,11 @@ export interface Choice {
   when: string;
 }
 
-const has = (words: readonly string[], texts: readonly string[]) => {
-  const text = texts.join(" ").toLowerCase();
-  return words.every((word) => text.includes(word));
-};
-
 /** TrainJobs with all words that are looked for: some that come first, and then the newest. */
 export function liveChoices(rows: Iterable<Row>, search: string, first: ReadonlySet<string>): Choice[] {
-  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  const has = searched(search);
   return [...rows]
-    .filter((row) => has(words, [row.namespace, row.name, row.state, row.runtime, row.owner, ...Object.entries(row.labels ?? {}).flat()]))
+    .filter((row) => has([row.namespace, row.name, row.state, row.runtime, row.owner, ...Object.entries(row.labels ?? {}).flat()].join(" ")))
     .sort((a, b) => Number(first.has(id(b))) - Number(first.has(id(a))) || (b.created ?? "").localeCompare(a.created ?? "") || (id(a) < id(b) ? -1 : 1))
     .map((row) => ({
       id: id(row),

@@ -1,6 +1,7 @@
 // Which TrainJobs the list shows, and in which order; all of it is in the address.
 
 import type { Listed, Row } from "../model";
+import { searched } from "../search";
 
 export type SortKey = "name" | "state" | "progress" | "remaining" | "runtime" | "nodes" | "gpus" | "owner" | "created";
 
@@ -73,13 +74,13 @@ export function write(filters: Filters): string {
 }
 
 export function select(rows: Iterable<Listed>, filters: Filters): Listed[] {
-  const words = filters.text.toLowerCase().split(/\s+/).filter(Boolean);
+  const has = searched(filters.text);
   const chosen = [...rows].filter(
     (row) =>
       (!filters.namespace || row.namespace === filters.namespace) &&
       isIn(row.state, filters.state) &&
       (!filters.runtime || row.runtime === filters.runtime) &&
-      words.every((word) => `${row.namespace}/${row.name} ${row.runtime} ${row.owner} ${row.message}`.toLowerCase().includes(word)),
+      has(`${row.namespace}/${row.name} ${row.runtime} ${row.owner} ${row.message}`),
   );
   const sign = filters.isReversed ? -1 : 1;
   return chosen.sort((a, b) => sign * compare(a[filters.sort], b[filters.sort]) || compare(id(a), id(b)));

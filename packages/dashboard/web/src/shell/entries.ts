@@ -2,6 +2,7 @@
 
 import { id } from "../list/filters";
 import type { Row } from "../model";
+import { searched } from "../search";
 
 export interface Entry {
   /** Unique among all entries. */
@@ -15,16 +16,11 @@ export interface Entry {
 
 export const OFFERED = 50;
 
-/** Whether all words are in a text, in any order. */
-function has(text: string, words: readonly string[]): boolean {
-  return words.every((word) => text.toLowerCase().includes(word));
-}
-
 /** Entries with all words of the search; those whose title begins with it come first. */
 export function matching(entries: readonly Entry[], search: string): Entry[] {
   const text = search.trim().toLowerCase();
-  const words = text.split(/\s+/).filter(Boolean);
-  const found = entries.filter(({ title, detail }) => has(`${title} ${detail}`, words));
+  const has = searched(text);
+  const found = entries.filter(({ title, detail }) => has(`${title} ${detail}`));
   const rank = ({ title }: Entry) => (text && title.toLowerCase().startsWith(text) ? 0 : 1);
   const ranked = text ? found.map((each, at) => [rank(each), at, each] as const).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(([, , each]) => each) : found;
   const groups: Entry["group"][] = text ? ["TrainJobs", "Pages", "Actions"] : ["Pages", "Actions", "TrainJobs"];

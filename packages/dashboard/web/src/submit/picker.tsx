@@ -3,6 +3,7 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { CLUSTER_WIDE, type Runtime } from "../model";
 import { href, runtimePath } from "../route";
+import { searched } from "../search";
 import { Icon } from "../shell/icons";
 import type { RuntimeRef } from "./fields";
 import { Field, type Setting, described } from "./inputs";
@@ -26,11 +27,8 @@ export function summary({ framework, nodes, devices }: Runtime): string {
 
 /** Those that a TrainJob of a namespace can build on, and that match; deprecated ones come last. */
 export function choices(runtimes: readonly Runtime[], namespace: string, text: string): Runtime[] {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  const isMatch = (each: Runtime) => {
-    const shown = `${each.name} ${each.framework} ${each.image} ${each.description}`.toLowerCase();
-    return words.every((word) => shown.includes(word));
-  };
+  const has = searched(text);
+  const isMatch = ({ name, framework, image, description }: Runtime) => has(`${name} ${framework} ${image} ${description}`);
   const usable = runtimes.filter((each) => (each.kind === CLUSTER_WIDE || each.namespace === namespace) && isMatch(each));
   return [...usable.filter(({ support }) => !support), ...usable.filter(({ support }) => support)];
 }
