@@ -183,8 +183,12 @@ def test_many(page: Page) -> None:
         nodes = page.get_by_role("table", name="Nodes")
         nodes.scroll_into_view_if_needed()
         expect(nodes.get_by_role("row")).to_have_count(3)
+        waiting = page.get_by_role("table", name="Waiting")
+        waiting.get_by_role("link").first.focus()
+        page.keyboard.press("ArrowDown")
+        expect(waiting.get_by_role("link").nth(1)).to_be_focused()
         page.get_by_role("button", name="Show all 1000").click()
-        assert page.get_by_role("table", name="Waiting").get_by_role("row").count() < 60
+        assert waiting.get_by_role("row").count() < 60
         page.get_by_role("button", name="Show the first 8").click()
         page.get_by_role("button", name="No GPUs 125").click()
         expect(nodes.get_by_text("node-8", exact=True)).to_be_visible()

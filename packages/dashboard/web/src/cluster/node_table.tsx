@@ -1,23 +1,23 @@
 // The nodes of the cluster: equal ones are grouped, and of very many those on the screen are in the document.
 
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { useNow } from "../clock";
 import { age } from "../format";
 import { id } from "../list/filters";
 import { useListing } from "../list/store";
-import { useRowHeight, useWindow } from "../list/virtual";
+import { GroupCell, type PlainColumn, VirtualTable, plainHead, useVirtualRows } from "../list/virtual_table";
 import type { Member } from "../model";
 import { href, jobPath, onLink } from "../route";
-import { Icon } from "../shell/icons";
+import { toggled } from "../toggled";
 import { closedOf } from "./capacity";
 import { figure, measured } from "./figures";
 import { Meter } from "./meter";
-import { type NodeGroup, SHOWS, type Show, beginClosed, counts, devices, free, items, product, requested, select, summary } from "./nodes";
+import { type NodeGroup, SHOWS, type Show, beginClosed, counts, devices, free, hardware, items, requested, select, summary } from "./nodes";
 
 const WIDE = 58;
 const NARROW = 124;
 const GPUS = "GPUs";
-const COLUMNS: [title: string, track: string][] = [
+const COLUMNS: readonly PlainColumn[] = [
   ["Node", "minmax(170px, 1.5fr)"],
   ["State", "minmax(128px, 0.7fr)"],
   [GPUS, "minmax(110px, 0.9fr)"],
@@ -31,18 +31,12 @@ const BAD = new Set(["Not ready", "Unreachable"]);
 export function NodeTable({ members, more }: { members: readonly Member[]; more: number }) {
   const [text, setText] = useState("");
   const [show, setShow] = useState<Show>("all");
-  const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
+  const [reversed, setReversed] = useState<ReadonlySet<string>>(new Set());
   const chosen = useMemo(() => select(members, text, show), [members, text, show]);
   const isClosed = beginClosed(chosen, text, show);
-  const lines = useMemo(() => items(chosen, isClosed, toggled), [chosen, isClosed, toggled]);
+  const lines = useMemo(() => items(chosen, isClosed, reversed), [chosen, isClosed, reversed]);
   const count = useMemo(() => counts(members), [members]);
-  const toggle = (key: string) =>
-    setToggled((before) => {
-      const next = new Set(before);
-      if (!next.delete(key)) next.add(key);
-      return next;
-    });
-  const begin = (change: () => void) => (change(), setToggled(new Set<string>()));
+  const begin = (change: () => void) => (change(), setReversed(new Set<string>()));
   return (
     <section aria-label="Nodes">
       <h2>Nodes</h2>
@@ -67,7 +61,16 @@ export function NodeTable({ members, more }: { members: readonly Member[]; more:
         />
       </search>
       {more > 0 && <p class="quiet">{more} more nodes are not listed; those in trouble and with trainings come first.</p>}
-      {chosen.length === 0 ? <p class="nothing">No node matches.</p> : <Lines of={lines} hasDevices={members.some((member) => devices(member) > 0)} isOpen={(group) => isClosed === toggled.has(group.key)} onToggle={toggle} />}
+      {chosen.length === 0 ? (
+        <p class="nothing">No node matches.</p>
+      ) : (
+        <Lines
+          of={lines}
+          hasDevices={members.some((member) => devices(member) > 0)}
+          isOpen={({ key }) => isClosed === reversed.has(key)}
+          onToggle={(key) => setReversed((before) => toggled(before, key))}
+        />
+      )}
     </section>
   );
 }
@@ -80,60 +83,29 @@ interface LinesProperties {
 }
 
 function Lines({ of, hasDevices, isOpen, onToggle }: LinesProperties) {
-  const body = useRef<HTMLDivElement>(null);
-  const height = useRowHeight(WIDE, NARROW);
-  const { first, last } = useWindow(body, height, of.length);
   const { rows } = useListing();
   const columns = COLUMNS.filter(([title]) => hasDevices || title !== GPUS);
   return (
-    <div
-      class="table nodes"
-      role="table"
-      aria-label="Nodes"
-      aria-rowcount={of.length + 1}
-      style={{ "--tracks": columns.map(([, track]) => track).join(" ") }}
-    >
-      <div role="rowgroup" class="head">
-        <div role="row" class="row" aria-rowindex={1}>
-          {columns.map(([title]) => (
-            <div role="columnheader" key={title}>
-              {title}
-            </div>
-          ))}
-        </div>
-      </div>
-      <div role="rowgroup" class="body" ref={body} style={{ height: `${of.length * height}px` }}>
-        {of.slice(first, last).map(({ group, member }, at) => {
-          const place = {
-            role: "row" as const,
-            "aria-rowindex": first + at + 2,
-            style: { height: `${height}px`, transform: `translateY(${(first + at) * height}px)` },
-          };
-          return group ? (
-            <div key={group.key} class="row grouping" {...place}>
-              <GroupCell of={group} span={columns.length} isOpen={isOpen(group)} onToggle={() => onToggle(group.key)} />
-            </div>
-          ) : (
-            <div key={member.name} class="row" {...place}>
-              <NodeCells of={member} hasDevices={hasDevices} isKnown={(training) => rows.has(id(training))} />
-            </div>
-          );
-        })}
-      </div>
-    </div>
-  );
-}
-
-function GroupCell({ of, span, isOpen, onToggle }: { of: NodeGroup; span: number; isOpen: boolean; onToggle(): void }) {
-  return (
-    <div role="cell" aria-colspan={span}>
-      <button type="button" class={isOpen ? "fold open" : "fold"} aria-expanded={isOpen} onClick={onToggle}>
-        <Icon of="down" />
-        <strong>{of.title}</strong>
-        <span class="tag">{of.members.length}</span>
-        <span class="quiet">{[of.instanceType, summary(of)].filter(Boolean).join(" · ")}</span>
-      </button>
-    </div>
+    <VirtualTable class="nodes" label="Nodes" {...plainHead(columns)} of={useVirtualRows(of, WIDE, NARROW)}>
+      {({ group, member }, place) =>
+        group ? (
+          <div key={group.key} class="row grouping" {...place}>
+            <GroupCell
+              title={group.title}
+              count={group.members.length}
+              summary={[group.instanceType, summary(group)].filter(Boolean).join(" · ")}
+              span={columns.length}
+              isOpen={isOpen(group)}
+              onToggle={() => onToggle(group.key)}
+            />
+          </div>
+        ) : (
+          <div key={member.name} class="row" {...place}>
+            <NodeCells of={member} hasDevices={hasDevices} isKnown={(training) => rows.has(id(training))} />
+          </div>
+        )
+      }
+    </VirtualTable>
   );
 }
 
@@ -187,7 +159,7 @@ function Devices({ of }: { of: Member }) {
   const taken = requested(of);
   const available = free(of);
   if (total === 0) return <span class="quiet none">none</span>;
-  const names = of.devices.map((device) => `${device.total} × ${product(device.product) || device.resource}`).join(", ");
+  const names = hardware(of);
   if (taken === null) return <span title={names}>{total}</span>;
   const closed = of.devices.reduce((sum, device) => sum + closedOf(device), 0);
   return (
@@ -241,7 +213,7 @@ function Trainings({ of, isKnown }: Omit<NodeCellsProperties, "hasDevices">) {
     <>
       <span class="links">
         {known.slice(0, FIT).map((training) => (
-          <TrainingLink key={`${training.namespace}/${training.name}`} of={training} />
+          <TrainingLink key={id(training)} of={training} />
         ))}
       </span>
       <span class="others quiet">
@@ -250,7 +222,7 @@ function Trainings({ of, isKnown }: Omit<NodeCellsProperties, "hasDevices">) {
             <summary>{rest.length + of.moreTrainings} more</summary>
             <div class="panel">
               {rest.map((training) => (
-                <TrainingLink key={`${training.namespace}/${training.name}`} of={training} />
+                <TrainingLink key={id(training)} of={training} />
               ))}
               {of.moreTrainings > 0 && <p>{of.moreTrainings} more are not listed.</p>}
             </div>

@@ -1,10 +1,10 @@
 // The list of what waits, with why, its place in its queue, and since when.
 
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { useNow } from "../clock";
 import { age, moment } from "../format";
 import { useListing } from "../list/store";
-import { useRowHeight, useWindow } from "../list/virtual";
+import { type PlainColumn, type RowPlace, VirtualTable, plainHead, useVirtualRows } from "../list/virtual_table";
 import type { Listed, Workload } from "../model";
 import { Tone } from "../parts";
 import { href, jobPath, onLink } from "../route";
@@ -53,47 +53,24 @@ function shows(all: readonly Waiting[]): Shows {
   return { queue: all.some(({ queue }) => queue), gpus: all.some(({ gpus }) => gpus) };
 }
 
-function columns({ queue, gpus }: Shows): [title: string, track: string][] {
+function columns({ queue, gpus }: Shows): PlainColumn[] {
   return [
     ["TrainJob", "minmax(150px, 1.2fr)"],
     ["State", "104px"],
     ["Why", "minmax(220px, 3.2fr)"],
-    ...(queue ? [["Queue", "minmax(100px, 0.8fr)"] as [string, string]] : []),
-    ...(gpus ? [["GPUs", "64px"] as [string, string]] : []),
+    ...(queue ? [["Queue", "minmax(100px, 0.8fr)"] as PlainColumn] : []),
+    ...(gpus ? [["GPUs", "64px"] as PlainColumn] : []),
     ["Since", "72px"],
   ];
 }
 
 function Lines({ of, shows }: { of: readonly Waiting[]; shows: Shows }) {
-  const body = useRef<HTMLDivElement>(null);
-  const height = useRowHeight(WIDE, NARROW);
-  const { first, last } = useWindow(body, height, of.length);
-  const shown = of.slice(first, last);
-  const reasonOf = useReasons(shown.flatMap(({ job, isExplained }) => (job && !isExplained ? [job] : [])));
-  const titles = columns(shows);
+  const lines = useVirtualRows(of, WIDE, NARROW);
+  const reasonOf = useReasons(lines.shown.flatMap(({ job, isExplained }) => (job && !isExplained ? [job] : [])));
   return (
-    <div
-      class="table waiting"
-      role="table"
-      aria-label="Waiting"
-      aria-rowcount={of.length + 1}
-      style={{ "--tracks": titles.map(([, track]) => track).join(" ") }}
-    >
-      <div role="rowgroup" class="head">
-        <div role="row" class="row" aria-rowindex={1}>
-          {titles.map(([title]) => (
-            <div role="columnheader" key={title}>
-              {title}
-            </div>
-          ))}
-        </div>
-      </div>
-      <div role="rowgroup" class="body" ref={body} style={{ height: `${of.length * height}px` }}>
-        {shown.map((each, at) => (
-          <Line key={each.key} of={each} reasonOf={reasonOf} shows={shows} index={first + at} height={height} />
-        ))}
-      </div>
-    </div>
+    <VirtualTable class="waiting" label="Waiting" {...plainHead(columns(shows))} of={lines}>
+      {(each, place) => <Line key={each.key} of={each} reasonOf={reasonOf} shows={shows} place={place} />}
+    </VirtualTable>
   );
 }
 
@@ -101,15 +78,14 @@ interface LineProperties {
   of: Waiting;
   reasonOf(job: Listed): string;
   shows: Shows;
-  index: number;
-  height: number;
+  place: RowPlace;
 }
 
-function Line({ of: { namespace, name, job, state, why, isExplained, queue, place, gpus, since }, reasonOf, shows, index, height }: LineProperties) {
+function Line({ of: { namespace, name, job, state, why, isExplained, queue, place, gpus, since }, reasonOf, shows, place: rowPlace }: LineProperties) {
   const now = useNow();
   const reason = (job && !isExplained && reasonOf(job)) || why;
   return (
-    <div role="row" class="row" aria-rowindex={index + 2} style={{ height: `${height}px`, transform: `translateY(${index * height}px)` }}>
+    <div class="row" {...rowPlace}>
       <div role="cell" class="name">
         {job ? (
           <a href={href(jobPath(namespace, name))} onClick={onLink} title={name}>

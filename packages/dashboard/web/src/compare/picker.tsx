@@ -6,6 +6,7 @@ import { useListing } from "../list/store";
 import { Problems, Tone } from "../parts";
 import { Dialog } from "../shell/dialog";
 import { Icon } from "../shell/icons";
+import { toggled } from "../toggled";
 import { type Choice, liveChoices, pastChoices } from "./choices";
 import { COMPARED } from "./store";
 
@@ -27,14 +28,9 @@ export function Picker({ chosen, onChange, onClose }: PickerProperties) {
   const [first] = useState(chosen);
   const live = useMemo(() => liveChoices(rows.values(), text, first), [rows, text]);
   const room = COMPARED - chosen.size;
-  const toggle = (id: string) => {
-    const next = new Set(chosen);
-    if (!next.delete(id)) next.add(id);
-    onChange(next);
-  };
   const others = live.filter(({ id }) => !chosen.has(id));
   const list = (title: string, choices: readonly Choice[], more: string) => (
-    <ChoiceList title={title} of={choices} more={more} chosen={chosen} isFull={room === 0} onToggle={toggle} />
+    <ChoiceList title={title} of={choices} more={more} chosen={chosen} isFull={room === 0} onToggle={(id) => onChange(toggled(chosen, id))} />
   );
   return (
     <Dialog class="training-picker" labelledBy="picker-title" isLight onClose={onClose}>

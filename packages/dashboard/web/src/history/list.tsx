@@ -1,10 +1,10 @@
 // The history: trainings that have ended or are gone, as a recorder has kept them.
 
-import { useContext, useEffect, useRef } from "preact/hooks";
+import { useContext, useEffect } from "preact/hooks";
 import { COMPARED } from "../compare/store";
 import { zone } from "../format";
-import { Choice, SearchField, move } from "../list/keys";
-import { useRowHeight, useWindow } from "../list/virtual";
+import { Choice, SearchField } from "../list/keys";
+import { type RowPlace, VirtualTable, useVirtualRows } from "../list/virtual_table";
 import type { Past } from "../model";
 import { Problem, useTitle } from "../parts";
 import { comparePath, go, href, onLink, pastPath } from "../route";
@@ -109,49 +109,27 @@ function Nothing({ filters, note }: { filters: Filters; note: string }) {
   );
 }
 
-/** Only the rows on the screen are in the document. */
 function Table({ listing: { trainings, next }, more }: { listing: Listing; more(): void }) {
-  const body = useRef<HTMLDivElement>(null);
-  const height = useRowHeight(WIDE, NARROW);
-  const { first, last } = useWindow(body, height, trainings.length);
+  const rows = useVirtualRows(trainings, WIDE, NARROW);
+  const last = rows.first + rows.shown.length;
   useEffect(() => {
     if (last > trainings.length - AHEAD) more();
   }, [last, trainings.length, next]);
-  return (
-    <div class="table past" role="table" aria-label="History" aria-rowcount={next ? -1 : trainings.length + 1}>
-      <div role="rowgroup" class="head">
-        <div role="row" class="row" aria-rowindex={1}>
-          {COLUMNS.map(([key, title]) => (
-            <div key={key} role="columnheader" class={key} aria-sort={key === "ended" ? "descending" : undefined}>
-              {title}
-            </div>
-          ))}
-        </div>
-      </div>
-      <div
-        role="rowgroup"
-        class="body"
-        ref={body}
-        style={{ height: `${trainings.length * height}px` }}
-        onKeyDown={(event) => move(event, height)}
-      >
-        {trainings.slice(first, last).map((past, index) => (
-          <Row key={past.uid} past={past} index={first + index} height={height} />
-        ))}
-      </div>
+  const head = COLUMNS.map(([key, title]) => (
+    <div key={key} role="columnheader" class={key} aria-sort={key === "ended" ? "descending" : undefined}>
+      {title}
     </div>
+  ));
+  return (
+    <VirtualTable class="past" label="History" head={head} of={rows} isPartial={Boolean(next)}>
+      {(past, place) => <Row key={past.uid} past={past} place={place} />}
+    </VirtualTable>
   );
 }
 
-function Row({ past, index, height }: { past: Past; index: number; height: number }) {
+function Row({ past, place }: { past: Past; place: RowPlace }) {
   return (
-    <div
-      role="row"
-      class="row"
-      aria-rowindex={index + 2}
-      data-index={index}
-      style={{ height: `${height}px`, transform: `translateY(${index * height}px)` }}
-    >
+    <div class="row" {...place}>
       <div role="cell" class="name">
         <a href={href(pastPath(past))} onClick={onLink}>
           {past.name}

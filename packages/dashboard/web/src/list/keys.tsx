@@ -58,13 +58,16 @@ export function Choice({ title, values, chosen, all = "all", onChoice }: ChoiceP
   );
 }
 
-/** Arrow keys go from row to row; the next one is always in the document. */
+/** Arrow keys go to the next row in which something can have the focus; it is in the document, unless many have nothing. */
 export function move(event: KeyboardEvent, height: number): void {
   const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
   const row = (event.target as HTMLElement).closest<HTMLElement>("[data-index]");
   if (!step || !row) return;
   event.preventDefault();
-  const next = row.parentElement?.querySelector<HTMLElement>(`[data-index="${Number(row.dataset.index) + step}"]`);
+  const rowAt = (index: number) => row.parentElement?.querySelector<HTMLElement>(`[data-index="${index}"]`);
+  let index = Number(row.dataset.index) + step;
+  while (rowAt(index)?.querySelector("a, button") === null) index += step;
+  const next = rowAt(index);
   if (!next) return;
   next.querySelector<HTMLElement>("a, button")?.focus({ preventScroll: true });
   const { top, bottom } = next.getBoundingClientRect();

@@ -1,18 +1,18 @@
 // A table of TrainJobs, of which only the rows on the screen are in the document.
 
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { useNow } from "../clock";
 import { age } from "../format";
 import type { Listed } from "../model";
 import { Progress, Remaining, State } from "../parts";
 import { href, jobPath, onLink } from "../route";
-import { Icon } from "../shell/icons";
+import { toggled } from "../toggled";
 import { type Column, type ColumnKey, type Room, columns, reasonOf } from "./columns";
 import { type Filters, type SortKey, id } from "./filters";
-import { type Group, items, summary } from "./groups";
-import { move } from "./keys";
+import { items, summary } from "./groups";
 import { Sparkline } from "./sparkline";
-import { useMedia, useRowHeight, useWindow } from "./virtual";
+import { useMedia } from "./virtual";
+import { GroupCell, type RowPlace, VirtualTable, useVirtualRows } from "./virtual_table";
 
 const WIDE = 54;
 const NARROW = 92;
@@ -39,54 +39,38 @@ interface TableProperties extends Setting {
 }
 
 export function Table({ rows, filters, set, selection }: TableProperties) {
-  const body = useRef<HTMLDivElement>(null);
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const lines = useMemo(() => items(rows, filters.groupBy, closed), [rows, filters.groupBy, closed]);
   const room = useRoom();
   const shown = useMemo(() => columns(rows, filters.sort, room), [rows, filters.sort, room]);
-  const height = useRowHeight(WIDE, NARROW);
-  const { first, last } = useWindow(body, height, lines.length);
-  const tracks = [...(selection ? [CHECK] : []), ...shown.map(({ width }) => width)].join(" ");
+  const tracks = [...(selection ? [CHECK] : []), ...shown.map(({ width }) => width)];
+  const head = (
+    <>
+      {selection && <SelectAll rows={rows} {...selection} />}
+      {shown.map((column) => (
+        <Title key={column.key} of={column} filters={filters} set={set} />
+      ))}
+    </>
+  );
   return (
-    <div
-      class={`table jobs${selection ? " selectable" : ""}`}
-      role="table"
-      aria-label="TrainJobs"
-      aria-rowcount={lines.length + 1}
-      style={{ "--tracks": tracks }}
-    >
-      <div role="rowgroup" class="head">
-        <div role="row" class="row" aria-rowindex={1}>
-          {selection && <SelectAll rows={rows} {...selection} />}
-          {shown.map((column) => (
-            <Title key={column.key} of={column} filters={filters} set={set} />
-          ))}
-        </div>
-      </div>
-      <div
-        role="rowgroup"
-        class="body"
-        ref={body}
-        style={{ height: `${lines.length * height}px` }}
-        onKeyDown={(event) => move(event, height)}
-      >
-        {lines.slice(first, last).map(({ row, group }, at) => {
-          const place = { index: first + at, height };
-          return row ? (
-            <Line key={id(row)} row={row} shown={shown} {...place} {...(selection ? { selection } : {})} />
-          ) : (
-            <GroupLine
-              key={`group ${group.value}`}
-              group={group}
-              span={shown.length + Number(Boolean(selection))}
+    <VirtualTable class={selection ? "jobs selectable" : "jobs"} label="TrainJobs" tracks={tracks} head={head} of={useVirtualRows(lines, WIDE, NARROW)}>
+      {({ row, group }, place) =>
+        row ? (
+          <Line key={id(row)} row={row} shown={shown} place={place} {...(selection ? { selection } : {})} />
+        ) : (
+          <div key={`group ${group.value}`} {...place} class="row grouping">
+            <GroupCell
+              title={group.value || "None"}
+              count={group.rows.length}
+              summary={summary(group)}
+              span={tracks.length}
               isOpen={!closed.has(group.value)}
               onToggle={() => setClosed((before) => toggled(before, group.value))}
-              {...place}
             />
-          );
-        })}
-      </div>
-    </div>
+          </div>
+        )
+      }
+    </VirtualTable>
   );
 }
 
@@ -94,12 +78,6 @@ export function Table({ rows, filters, set, selection }: TableProperties) {
 function useRoom(): Room {
   const [isNarrow, isSmall, isMedium] = [useMedia("(max-width: 720px)"), useMedia("(max-width: 940px)"), useMedia("(max-width: 1180px)")];
   return isNarrow || !isMedium ? "wide" : isSmall ? "small" : "medium";
-}
-
-function toggled(set: ReadonlySet<string>, value: string): Set<string> {
-  const next = new Set(set);
-  if (!next.delete(value)) next.add(value);
-  return next;
 }
 
 function SelectAll({ rows, selected, onSelect }: Selection & { rows: Listed[] }) {
@@ -143,54 +121,19 @@ function SortTitle({ of, title, filters, set }: Setting & { of: SortKey; title: 
   );
 }
 
-interface Place {
-  index: number;
-  height: number;
-}
-
-function placed({ index, height }: Place) {
-  return {
-    role: "row" as const,
-    "aria-rowindex": index + 2,
-    "data-index": index,
-    style: { height: `${height}px`, transform: `translateY(${index * height}px)` },
-  };
-}
-
-interface GroupLineProperties extends Place {
-  group: Group;
-  span: number;
-  isOpen: boolean;
-  onToggle(): void;
-}
-
-function GroupLine({ group, span, isOpen, onToggle, ...place }: GroupLineProperties) {
-  return (
-    <div {...placed(place)} class="row grouping">
-      <div role="cell" aria-colspan={span}>
-        <button type="button" class={isOpen ? "fold open" : "fold"} aria-expanded={isOpen} onClick={onToggle}>
-          <Icon of="down" />
-          <strong>{group.value || "None"}</strong>
-          <span class="tag">{group.rows.length}</span>
-          <span class="quiet">{summary(group)}</span>
-        </button>
-      </div>
-    </div>
-  );
-}
-
-interface LineProperties extends Place {
+interface LineProperties {
   row: Listed;
   shown: readonly Column[];
+  place: RowPlace;
   selection?: Selection;
 }
 
-function Line({ row, shown, selection, ...place }: LineProperties) {
+function Line({ row, shown, place, selection }: LineProperties) {
   const now = useNow();
   const isSelected = selection?.selected.has(row.uid) ?? false;
   const reason = reasonOf(row);
   return (
-    <div {...placed(place)} class={`row${isSelected ? " selected" : ""}${reason ? " explained" : ""}`}>
+    <div {...place} class={`row${isSelected ? " selected" : ""}${reason ? " explained" : ""}`}>
       {selection && (
         <div role="cell" class="check">
           <input

@@ -51,8 +51,3 @@ export function useMedia(text: string): boolean {
   }, [query]);
   return isSo;
 }
-
-/** The height of a row, which is larger on a narrow screen. */
-export function useRowHeight(wide: number, narrow: number): number {
-  return useMedia("(max-width: 720px)") ? narrow : wide;
-}

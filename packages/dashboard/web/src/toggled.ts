@@ -1,0 +1,8 @@
+// What is checked, opened or closed among many.
+
+/** The set with a value that it did not have, or without one that it had. */
+export function toggled<T>(set: ReadonlySet<T>, value: T): Set<T> {
+  const next = new Set(set);
+  if (!next.delete(value)) next.add(value);
+  return next;
+}
