@@ -64,7 +64,7 @@ def with_reported(named: Mapping[str, str], reported: Mapping[str, str]) -> dict
 
 
 def _arguments(words: Sequence[str], depth: int) -> Sequence[str] | None:
-    """The words behind the program; None where nothing trains, as far as one can see."""
+    """The words behind the program; None where nothing is found that trains."""
     shell = script_of(words) if depth else None
     if shell is None:
         return _behind_program(words)

@@ -10,7 +10,7 @@ export interface Waiting {
   /** The TrainJob; null where another kind of object waits in a queue. */
   job: Listed | null;
   state: string;
-  /** Why, as far as the list knows; `explain` may know it better. */
+  /** Why, by what the list knows; `explain` may know more. */
   why: string;
   /** Whether that is all there is to say: Kueue has said it. */
   isExplained: boolean;

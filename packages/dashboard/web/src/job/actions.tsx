@@ -1,4 +1,4 @@
-// Suspend, resume, scale, clone and delete, as far as the user's rights go.
+// Suspend, resume, scale, clone and delete: what the user has the rights to.
 
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, request, trainJobPath } from "../api";

@@ -1,4 +1,4 @@
-// The last values of a metric, as far as the dashboard has seen them.
+// The last values of a metric that the dashboard has seen.
 
 import { short } from "../format";
 import type { Trend } from "../model";
