@@ -1,5 +1,11 @@
 // The dashboard.
 
+// Before the pages: the styles of a page follow those that all have.
+import "./theme.css";
+import "./style.css";
+import "./shell/shell.css";
+import "./list/list.css";
+import "./job/job.css";
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ClusterPage } from "./cluster/page";
@@ -19,12 +25,6 @@ import { Palette } from "./shell/palette";
 import { Toasts } from "./shell/toasts";
 import { NewPage } from "./submit/page";
 import { startTheme } from "./theme";
-import "./theme.css";
-import "./style.css";
-import "./shell/shell.css";
-import "./list/list.css";
-import "./job/job.css";
-import "./cluster/cluster.css";
 
 function App() {
   const { path, query } = useLocation();

@@ -31,7 +31,7 @@ function KindCard({ of: kind }: { of: Kind }) {
   const closed = requested === null ? 0 : closedOf(kind);
   const text = `${shown(requested)} of ${shown(total)} requested`;
   return (
-    <li class="kind">
+    <li class="kind-card">
       <p class="kind-title">
         <strong title={product}>{TITLES[resource] ?? (plain(product) || resource)}</strong>
       </p>

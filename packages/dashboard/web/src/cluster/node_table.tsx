@@ -43,7 +43,7 @@ export function NodeTable({ members, more }: { members: readonly Member[]; more:
       <search class="node-search">
         <div class="chips" role="group" aria-label="Show nodes">
           {SHOWS.filter((each) => each === "all" || count[each] > 0 || each === show).map((each) => (
-            <button key={each} type="button" class={`chip plain-chip ${each}`} aria-pressed={show === each} onClick={() => begin(() => setShow(each))}>
+            <button key={each} type="button" class="chip plain-chip" aria-pressed={show === each} onClick={() => begin(() => setShow(each))}>
               {SHOW_TITLES[each]}
               <span class="number">{count[each]}</span>
             </button>

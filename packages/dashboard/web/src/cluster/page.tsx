@@ -5,6 +5,7 @@ import type { Capacity, Queues } from "../model";
 import { Notes, Problems, useTitle } from "../parts";
 import { usePolled } from "../polling";
 import { Kinds, PLAIN } from "./capacity";
+import "./cluster.css";
 import { NodeTable } from "./node_table";
 import { QueueSection } from "./queues";
 import { WaitingList } from "./waiting_list";

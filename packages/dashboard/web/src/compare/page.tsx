@@ -215,7 +215,7 @@ function KeptChips({ kept, axes, count: [shown, all], onKeep, onAll }: KeptChips
       {kept.map((each) => {
         const title = axes.find(({ key }) => key === each.key)!.title;
         return (
-          <button key={each.key} type="button" class="chip" aria-label={`Keep all of ${title} again`} onClick={() => onKeep(each.key, null)}>
+          <button key={each.key} type="button" class="chip plain-chip" aria-label={`Keep all of ${title} again`} onClick={() => onKeep(each.key, null)}>
             {title} {keptText(each)} <span aria-hidden="true">×</span>
           </button>
         );

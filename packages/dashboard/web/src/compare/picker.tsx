@@ -57,10 +57,10 @@ export function Picker({ chosen, onChange, onClose }: PickerProperties) {
       </div>
       {hasHistory && (
         <div class="sources" role="group" aria-label="Where they are">
-          <button type="button" class="chip" aria-pressed={!isPast} onClick={() => setPast(false)}>
+          <button type="button" class="chip plain-chip" aria-pressed={!isPast} onClick={() => setPast(false)}>
             On the cluster
           </button>
-          <button type="button" class="chip" aria-pressed={isPast} onClick={() => setPast(true)}>
+          <button type="button" class="chip plain-chip" aria-pressed={isPast} onClick={() => setPast(true)}>
             Of the history
           </button>
         </div>

@@ -29,7 +29,7 @@ export function List({ query }: { query: URLSearchParams }) {
   const set = (changes: Partial<Filters>) => go(write({ ...filters, ...changes }), "replace");
   const isEmpty = isLoaded && rows.size === 0;
   return (
-    <main class="wide">
+    <main class="wide list">
       <h1 class={isEmpty ? "unseen" : ""} tabIndex={-1}>TrainJobs</h1>
       {problem && <Problem>{problem}</Problem>}
       {isEmpty ? (
