@@ -22,7 +22,7 @@ def cluster_queue(resource: Resource, name: str = "research", **spec: Any) -> Ob
     """A queue with GPUs and CPUs of one flavor, some of which are reserved."""
     quotas = [
         {"name": "cpu", "nominalQuota": "64"},
-        {"name": "nvidia.com/gpu", "nominalQuota": 8, "borrowingLimit": "4"},
+        {"name": "nvidia.com/gpu", "nominalQuota": 8},
     ]
     reserved = {"name": "h100", "resources": [{"name": "nvidia.com/gpu", "total": "10", "borrowed": "2"}]}
     active = {"type": "Active", "status": "True", "message": "Can admit new workloads"}
@@ -58,15 +58,8 @@ async def test_quotas(client: UserClient, index: int, cohort: Object) -> None:
     counts = {key: queue[key] for key in ("name", "cohort", "stopped", "waiting", "admitted")}
     assert counts == {"name": "research", "cohort": "all", "stopped": "", "waiting": 3, "admitted": 2}
     assert queue["quotas"] == [
-        {
-            "flavor": "h100",
-            "resource": "nvidia.com/gpu",
-            "nominal": 8,
-            "borrowingLimit": 4,
-            "reserved": 10,
-            "borrowed": 2,
-        },
-        {"flavor": "h100", "resource": "cpu", "nominal": 64, "borrowingLimit": None, "reserved": 0, "borrowed": 0},
+        {"flavor": "h100", "resource": "nvidia.com/gpu", "nominal": 8, "reserved": 10, "borrowed": 2},
+        {"flavor": "h100", "resource": "cpu", "nominal": 64, "reserved": 0, "borrowed": 0},
     ]
 
 

@@ -267,7 +267,6 @@ export interface Member {
   instanceType: string;
   /** Words such as `Cordoned`, the worst first; none of a node that is ready. */
   troubles: string[];
-  isOpen: boolean;
   /** What the node says of its troubles, and since when. */
   why: string;
   since: string | null;
@@ -292,7 +291,6 @@ export interface Workload {
   owner: string;
   /** The name of the TrainJob that it may be of; "" where it is of something else. */
   training: string;
-  priority: number;
   gpus: number;
   created: string | null;
   message: string;
@@ -302,8 +300,6 @@ export interface Quota {
   flavor: string;
   resource: string;
   nominal: number;
-  /** Null where all of the cohort may be borrowed. */
-  borrowingLimit: number | null;
   reserved: number;
   borrowed: number;
 }

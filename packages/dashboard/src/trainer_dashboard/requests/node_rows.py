@@ -192,7 +192,6 @@ def _state(node: Object) -> Object:
     said = next((condition for _, condition in troubles if condition), {})
     return {
         "troubles": [word for word, _ in troubles],
-        "isOpen": is_open(node),
         "why": str(said.get("message") or "")[:_LONGEST_MESSAGE],
         "since": said.get("lastTransitionTime"),
     }

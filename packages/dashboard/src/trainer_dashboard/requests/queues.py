@@ -28,7 +28,7 @@ from trainer.kube.objects import (
 from trainer.kube.resource import Resource
 from trainer.workloads import JOBSETS
 from trainer_dashboard.access.visible import NamespaceScope, Visible, visible
-from trainer_dashboard.requests.quotas import quotas
+from trainer_dashboard.requests.quotas import number_of, quotas
 
 SHOWN: Final = 500
 """Most waiting Workloads that are shown."""
@@ -78,8 +78,8 @@ async def _local_queues(client: Client, version: str, scope: NamespaceScope) -> 
         return {}
     return {
         _Queue(namespace_of(each), name_of(each)): _Held(
-            _number(mapping_at(each, "status").get("admittedWorkloads")),
-            _number(mapping_at(each, "status").get("pendingWorkloads")),
+            number_of(mapping_at(each, "status").get("admittedWorkloads")),
+            number_of(mapping_at(each, "status").get("pendingWorkloads")),
             str(mapping_at(each, "spec").get("clusterQueue") or ""),
         )
         for each in found.objects
@@ -134,7 +134,6 @@ def _workload(workload: Object) -> Object:
         "queue": _queue(workload),
         "training": str(owner.get("name") or "") if is_training else "",
         "owner": f"{owner.get('kind') or ''} {owner.get('name') or ''}".strip(),
-        "priority": _priority(workload),
         "gpus": _devices(workload),
         "created": metadata_of(workload).get("creationTimestamp"),
         "message": standing_of(workload).message[:_LONGEST_MESSAGE],
@@ -167,11 +166,7 @@ def _queue(workload: Object) -> str:
 
 
 def _priority(workload: Object) -> int:
-    return _number(mapping_at(workload, "spec").get("priority"))
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else 0
+    return number_of(mapping_at(workload, "spec").get("priority"))
 
 
 def _created(workload: Object) -> str:

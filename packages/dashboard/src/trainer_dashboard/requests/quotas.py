@@ -42,8 +42,8 @@ def _queue(queue: Object) -> Object:
         "name": name_of(queue),
         "cohort": str(spec.get("cohortName") or spec.get("cohort") or ""),
         "stopped": str(active.get("message") or "it is not active")[:_LONGEST_MESSAGE] if is_stopped else "",
-        "waiting": _count(status.get("pendingWorkloads")),
-        "admitted": _count(status.get("admittedWorkloads")),
+        "waiting": number_of(status.get("pendingWorkloads")),
+        "admitted": number_of(status.get("admittedWorkloads")),
         "quotas": sorted(_quotas(spec, _reserved(status)), key=_order),
     }
 
@@ -57,8 +57,7 @@ def _quotas(spec: Object, reserved: dict[tuple[str, str], tuple[float, float]]) 
                 yield {
                     "flavor": key[0],
                     "resource": key[1],
-                    "nominal": _amount(each.get("nominalQuota")) or 0.0,
-                    "borrowingLimit": _amount(each.get("borrowingLimit")),
+                    "nominal": _amount(each.get("nominalQuota")),
                     "reserved": total,
                     "borrowed": borrowed,
                 }
@@ -68,8 +67,8 @@ def _reserved(status: Object) -> dict[tuple[str, str], tuple[float, float]]:
     """What Workloads with a quota have together, and how much of it is borrowed, by flavor and resource."""
     return {
         (str(flavor.get("name") or ""), str(each.get("name") or "")): (
-            _amount(each.get("total")) or 0.0,
-            _amount(each.get("borrowed")) or 0.0,
+            _amount(each.get("total")),
+            _amount(each.get("borrowed")),
         )
         for flavor in objects_in(status.get("flavorsReservation"))
         for each in objects_in(flavor.get("resources"))
@@ -81,15 +80,14 @@ def _order(quota: Object) -> tuple[bool, str, str]:
     return not USUAL_DEVICES.is_device(quota["resource"]), quota["resource"], quota["flavor"]
 
 
-def _amount(quantity: object) -> float | None:
-    """None where there is none, or it cannot be read."""
-    if quantity is None:
-        return None
+def _amount(quantity: object) -> float:
+    """0 where there is none, or it cannot be read."""
     try:
         return float(parse_quantity(quantity))
     except ValueError:
-        return None
+        return 0.0
 
 
-def _count(value: object) -> int:
+def number_of(value: object) -> int:
+    """A number of a Workload or a queue; 0 where there is none."""
     return value if isinstance(value, int) else 0

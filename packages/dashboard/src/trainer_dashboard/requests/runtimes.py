@@ -51,6 +51,4 @@ def _refusal(resource: Resource, error: KubeError) -> str:
 
 
 def _summary(obj: Object, resource: Resource) -> Object:
-    return asdict(RuntimeSummary.of(obj, resource.kind)) | {
-        "created": metadata_of(obj).get("creationTimestamp"),
-    }
+    return asdict(RuntimeSummary.of(obj, resource.kind)) | {"created": metadata_of(obj).get("creationTimestamp")}

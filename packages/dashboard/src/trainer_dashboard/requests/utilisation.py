@@ -10,6 +10,7 @@ from trainer.kube.errors import KubeError
 from trainer.kube.objects import Object, mapping_at, name_of
 from trainer.kube.quantity import parse_quantity
 from trainer.kube.resource import Resource
+from trainer_dashboard.requests.node_rows import PLAIN
 
 NODE_METRICS: Final = Resource("metrics.k8s.io", "v1beta1", "nodes", "NodeMetrics", namespaced=False)
 _PATIENCE: Final = 2.0
@@ -29,7 +30,7 @@ async def utilisation(client: Client, clock: Clock) -> dict[str, dict[str, float
 
 def _amounts(usage: Object) -> dict[str, float]:
     amounts = {}
-    for name in ("cpu", "memory"):
+    for name in PLAIN:
         try:
             amounts[name] = float(parse_quantity(usage.get(name)))
         except ValueError:

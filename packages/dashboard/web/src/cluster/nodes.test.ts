@@ -5,7 +5,7 @@ import { type Show, beginClosed, counts, groups, items, product, select, summary
 function node(name: string, gpus = 0, changes: Partial<Member> = {}): Member {
   const device = { resource: "nvidia.com/gpu", product: "NVIDIA-H100-80GB-HBM3", total: gpus, requested: 2, free: gpus - 2 };
   return {
-    name, instanceType: "", troubles: [], isOpen: true, why: "", since: null, devices: gpus ? [device] : [],
+    name, instanceType: "", troubles: [], why: "", since: null, devices: gpus ? [device] : [],
     cpu: { total: 96, requested: 1, used: null }, memory: { total: 1, requested: 1, used: null },
     trainings: [], moreTrainings: 0, otherPods: 0, ...changes,
   };

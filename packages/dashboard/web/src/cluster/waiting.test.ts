@@ -8,7 +8,7 @@ function job(name: string, state: string, changes: Partial<Listed> = {}): Listed
 }
 
 function workload(training: string, changes: Partial<Workload> = {}): Workload {
-  return { uid: `w-${training}`, name: "w", namespace: "a", queue: "research", place: 3, owner: "TrainJob b", training, priority: 0, gpus: 16, created: "2026-01-01T00:00:02Z", message: "no quota", ...changes };
+  return { uid: `w-${training}`, name: "w", namespace: "a", queue: "research", place: 3, owner: "TrainJob b", training, gpus: 16, created: "2026-01-01T00:00:02Z", message: "no quota", ...changes };
 }
 
 test.each([
