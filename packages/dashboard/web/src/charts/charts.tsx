@@ -5,7 +5,7 @@ import "uplot/dist/uPlot.min.css";
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { duration, short } from "../format";
-import { type Axis, type Count, type Line, axisOf, byMetric, canBeLogarithmic, choiceOf, extent, tables } from "./curves";
+import { type Axis, type Count, type Line, TONES, axisOf, byMetric, canBeLogarithmic, choiceOf, extent, tables } from "./curves";
 import { arranged, csvOf, fileName, separated } from "./arrangement";
 import { PictureButton, save } from "./buttons";
 import { familyOf } from "./family";
@@ -19,7 +19,6 @@ import { useDark } from "../theme";
 const HEIGHT = 180;
 /** With the lines of several trainings. */
 const COMPARED_HEIGHT = 240;
-const TONES = 20;
 /** Distances of marks below a chart: there is no half epoch. */
 const WHOLE = Array.from({ length: 27 }, (_, index) => [1, 2, 5][index % 3]! * 10 ** Math.floor(index / 3));
 const SHORTCUTS = "+ - ArrowLeft ArrowRight 0 Escape";

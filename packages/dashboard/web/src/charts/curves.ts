@@ -4,6 +4,9 @@ import type { Points } from "../model";
 import { familyOf } from "./family";
 import type { ChartOptions } from "./options";
 
+/** How many colours the theme has for curves. */
+export const TONES = 20;
+
 /** One curve: a metric of a TrainJob. */
 export interface Line {
   id: string;

@@ -3,7 +3,7 @@ import { type ParallelAxis, axesOf, keptText, ticksOf } from "./axes";
 import type { Metric } from "./results";
 
 function axis(values: (string | null)[]): ParallelAxis {
-  return axesOf([{ key: "p:x", title: "x", origin: "parameter", values }], [], "last")[0]!;
+  return axesOf([{ key: "p:x", title: "x", values }], [], "last")[0]!;
 }
 
 const ticks = (of: ParallelAxis) => of.ticks.map(([text, at]) => `${text} ${at.toFixed(2)}`);
@@ -21,7 +21,7 @@ test.each([
 });
 
 test("a value of its own for each training says nothing, but numbers do", () => {
-  const each = (made: (index: number) => string) => axesOf([{ key: "p:x", title: "x", origin: "parameter", values: Array.from({ length: 30 }, (_, index) => made(index)) }], [], "last");
+  const each = (made: (index: number) => string) => axesOf([{ key: "p:x", title: "x", values: Array.from({ length: 30 }, (_, index) => made(index)) }], [], "last");
   expect(each((index) => `/out/${index}`)).toEqual([]);
   expect(each(String)).toHaveLength(1);
 });

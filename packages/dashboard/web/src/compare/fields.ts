@@ -5,13 +5,10 @@ import { visible } from "../job/command";
 import { numberOf } from "./numbers";
 import type { Training } from "./training";
 
-export type Origin = "parameter" | "variable" | "setting";
-
 export interface Field {
-  /** Names it in the address. */
+  /** Names it in the address; of a parameter, a variable or a setting with `p:`, `v:` or `s:` in front. */
   key: string;
   title: string;
-  origin: Origin;
   /** Of each training; null where it is not set, or not known. */
   values: readonly (string | null)[];
 }
@@ -37,24 +34,25 @@ const SETTINGS: [title: string, value: (training: Training, recipe: Recipe) => s
 /** All that trainings were started with; those that are not known yet make no difference. */
 export function fieldsOf(trainings: readonly Training[]): Fields {
   const found = new Map<string, Omit<Field, "values"> & { of: Map<string, string> }>();
-  const add = (training: Training, origin: Origin, title: string, value: string) => {
-    const key = `${origin[0]}:${title}`;
-    const field = found.get(key) ?? { key, title, origin, of: new Map<string, string>() };
+  const add = (training: Training, origin: "p" | "v" | "s", title: string, value: string) => {
+    const key = `${origin}:${title}`;
+    const field = found.get(key) ?? { key, title, of: new Map<string, string>() };
     found.set(key, field);
     field.of.set(training.id, visible(value));
   };
+  // Parameters first, of all trainings: what is found first is shown first.
   for (const training of trainings) {
     const { recipe } = training;
     if (!recipe) continue;
-    for (const [name, value] of recipe.parameters) add(training, "parameter", name, value || "on");
+    for (const [name, value] of recipe.parameters) add(training, "p", name, value || "on");
   }
   for (const training of trainings) {
     const { recipe } = training;
     if (!recipe) continue;
-    for (const { name, value, origin } of recipe.env) add(training, "variable", name, origin ? `from ${origin}` : value);
+    for (const { name, value, origin } of recipe.env) add(training, "v", name, origin ? `from ${origin}` : value);
     for (const [title, valueOf] of SETTINGS) {
       const value = valueOf(training, recipe);
-      if (value) add(training, "setting", title, value);
+      if (value) add(training, "s", title, value);
     }
   }
   const fields = [...found.values()].map(({ of, ...field }): Field => ({ ...field, values: trainings.map(({ id }) => of.get(id) ?? null) }));

@@ -1,9 +1,9 @@
 // One legend for all charts: it names the colours, points out a training, and takes one out of the charts.
 
+import { TONES } from "../charts/curves";
 import type { Highlight } from "../charts/pointer";
 import { pointing, standing } from "./highlight";
 import type { Training } from "./training";
-import { TONES } from "./training";
 
 interface LegendProperties {
   trainings: readonly Training[];

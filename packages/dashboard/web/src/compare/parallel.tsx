@@ -1,8 +1,8 @@
 // Parallel coordinates: a line for each training over its parameters and results; a part of an axis filters.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type ParallelAxis } from "./axes";
 import type { Highlight } from "../charts/pointer";
+import { NOT_SET, type ParallelAxis } from "./axes";
 import { standing } from "./highlight";
 import type { Training } from "./training";
 import type { Kept } from "./view";
@@ -134,7 +134,7 @@ function Axis({ of, x, letters, kept, onKeep }: AxisProperties) {
       ))}
       {hasMissing && (
         <text class="kind" x={9} y={y(0) + BELOW} dy="0.32em">
-          not set
+          {NOT_SET}
         </text>
       )}
       {span && <rect class="kept" x={-9} width={18} y={y(Math.max(...span))} height={Math.max(Math.abs(span[1] - span[0]) * HEIGHT, 3)} />}

@@ -1,5 +1,6 @@
 // The trainings that are compared: those of the cluster, and those of the history, as one kind.
 
+import { TONES } from "../charts/curves";
 import { minute } from "../format";
 import { endOf } from "../history/parts";
 import { ENDED, type Past, type Points, type Recipe, type Row } from "../model";
@@ -28,8 +29,6 @@ export interface Training {
   /** Why there are no metrics. */
   trouble: string;
 }
-
-export const TONES = 20;
 
 /** The colours of trainings: one keeps its colour while others come and go. */
 export function tones(before: ReadonlyMap<string, number>, ids: readonly string[]): Map<string, number> {

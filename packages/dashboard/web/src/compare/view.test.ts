@@ -33,7 +33,7 @@ test.each([
   ["name", true, [2, 1, 0]],
 ] as const)("sorted by %s, reversed %s, what has no value is last", (sort, isReversed, expected) => {
   const trainings = [["a", 20], ["b", null], ["c", 10]].map(([label, seconds]) => ({ label, seconds }) as Training);
-  const field = { key: "p:lr", title: "lr", origin: "parameter" as const, values: ["1e-2", "1e-3", null] };
+  const field = { key: "p:lr", title: "lr", values: ["1e-2", "1e-3", null] };
   const values = [3, NaN, 1].map((last) => ({ last, min: last, max: last }));
   const metric: Metric = { key: "mt:loss", title: "loss", isEval: false, better: "less", values };
   expect(ordered([0, 1, 2], trainings, [field], [metric], { sort, isReversed, statistic: "last" })).toEqual(expected);
