@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { request } from "../api";
+import { inTurn } from "../in_turn";
 import { extend } from "../job/store";
 import type { Job, MetricNews, Past, Points, Recipe } from "../model";
 
@@ -27,25 +28,6 @@ export function known(sides: PastSides, id: string, changes: Partial<PastSide>):
   return new Map(sides).set(id, { ...(sides.get(id) ?? UNKNOWN), ...changes });
 }
 
-/** A place to do things one after the other, some at once. */
-export function inTurn(atOnce: number): (what: () => Promise<unknown>) => void {
-  const waiting: (() => Promise<unknown>)[] = [];
-  let running = 0;
-  const next = () => {
-    while (running < atOnce && waiting.length > 0) {
-      running++;
-      void waiting.shift()!().finally(() => {
-        running--;
-        next();
-      });
-    }
-  };
-  return (what) => {
-    waiting.push(what);
-    next();
-  };
-}
-
 const ask = inTurn(AT_ONCE);
 
 export function usePastSides(ids: readonly string[]): PastSides {
@@ -56,13 +38,13 @@ export function usePastSides(ids: readonly string[]): PastSides {
       const learn = (changes: Partial<PastSide>) => setSides((before) => known(before, id, changes));
       const fail = (error: Error) => learn({ trouble: error.message });
       learn({});
-      ask(() =>
+      void ask(() =>
         request<{ training: Past; job: Job | null }>("GET", `/api/history/${id}`).then(
           ({ training, job }) => learn({ past: training, recipe: job?.recipe ?? null }),
           fail,
         ),
       );
-      ask(() => request<MetricNews>("GET", `/api/history/${id}/metrics`).then((news) => learn({ curves: extend(new Map(), news) }), fail));
+      void ask(() => request<MetricNews>("GET", `/api/history/${id}/metrics`).then((news) => learn({ curves: extend(new Map(), news) }), fail));
     }
   }, [ids.join(" ")]);
   return sides;

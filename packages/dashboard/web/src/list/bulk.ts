@@ -1,6 +1,7 @@
 // What can be done to several TrainJobs at once, by the requests that the page of each sends.
 
 import { request, trainJobPath } from "../api";
+import { inTurn } from "../in_turn";
 import { ENDED, type Rights, type Row } from "../model";
 
 export type Action = "suspend" | "resume" | "delete";
@@ -82,18 +83,14 @@ export function outcome(action: Action, results: readonly Result[]): { text: str
 const AT_ONCE = 4;
 
 /** Do it to each, some at the same time; the results are in the order of the rows. */
-export async function doAll(action: Action, rows: readonly Row[], sent = send): Promise<Result[]> {
-  const results: Result[] = rows.map((row) => ({ row, problem: "" }));
-  const waiting = [...results];
-  const work = async () => {
-    for (let result = waiting.shift(); result; result = waiting.shift()) {
-      try {
-        await sent(action, result.row);
-      } catch (error) {
-        result.problem = (error as Error).message;
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, rows.length) }, work));
-  return results;
+export function doAll(action: Action, rows: readonly Row[], sent = send): Promise<Result[]> {
+  const turn = inTurn(AT_ONCE);
+  return Promise.all(
+    rows.map((row) =>
+      turn(() => sent(action, row)).then(
+        () => ({ row, problem: "" }),
+        (error: Error) => ({ row, problem: error.message }),
+      ),
+    ),
+  );
 }
