@@ -47,6 +47,10 @@ async def test_comparison(client: UserClient) -> None:
         log.write(b'%b {"currentStep": 2, "trainMetrics": {"loss": 1}}\n' % TAG)
         news: Any = await events.next("metrics")
         assert (news["source"], news["series"][0]["values"]) == (1, [1])
+        change = {"metadata": {"annotations": {"example.com/git-revision": "v2"}}}
+        await client.patch(TRAIN_JOBS, "two", change, "default")
+        changed: Any = await events.next("recipe")
+        assert (changed["source"], changed["recipe"]["revision"]) == (1, "v2")
         client.remove(TRAIN_JOBS, "one", "default")
         assert await events.next("gone") == {"source": 0}
 

@@ -25,7 +25,7 @@ from trainer_dashboard.live.job_page import CHECK, notified
 from trainer_dashboard.live.metric_feed import MetricFeed, MetricFeeds
 from trainer_dashboard.live.namespace_informers import NamespaceCache, NamespaceInformers
 from trainer_dashboard.live.rows import row_of
-from trainer_dashboard.recipe.recipe import recipe_of
+from trainer_dashboard.recipe.recipe import recipe_of, revision_of
 
 COMPARED: Final = 50
 """TrainJobs that one page may compare: a table of them is still read, and their logs take some 6 MB at most."""
@@ -107,8 +107,8 @@ class _Side:
         self._number = number
         self._curves = CurveReader(feed.curves) if feed is not None else None
         self._sent: dict[str, object] = {}
-        self._recipe: tuple[object, Mapping[str, str]] | None = None
-        """Of which generation and reported parameters it was; no page keeps a copy of what may be large."""
+        self._recipe: tuple[object, str, Mapping[str, str]] | None = None
+        """Generation, revision and reported parameters of the one that was sent: it may be too large to be kept."""
 
     async def send(self, job: Object, *, may_read: bool) -> None:
         """Send what has changed; no metrics where the viewer may not read the log that has them."""
@@ -126,10 +126,10 @@ class _Side:
                 await self.stream.send_each("metrics", self._curves.pieces({"source": self._number}))
 
     async def _send_recipe(self, job: Object, reported: Mapping[str, str]) -> None:
-        """Send what it runs when its spec has changed, or its reporter has found more."""
-        generation = metadata_of(job).get("generation")
-        if self._recipe is not None and self._recipe[0] == generation and self._recipe[1] is reported:
+        """Send what it runs when its spec or the annotated revision has changed, or its reporter has found more."""
+        present = metadata_of(job).get("generation"), revision_of(job), reported
+        if self._recipe == present:
             return
-        self._recipe = generation, reported
+        self._recipe = present
         async with self._turn:
             await self.stream.send("recipe", {"source": self._number, "recipe": recipe_of(job, reported)})
