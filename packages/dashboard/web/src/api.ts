@@ -188,7 +188,6 @@ export function follow(path: string, handlers: StreamHandlers): () => void {
         const { done, value } = await reader.read();
         if (done) break;
         heard();
-        if (own === controller) opened(line);
         attempt = 0;
         for (const event of parser.take(value)) {
           if (own !== controller || isClosed) return;

@@ -34,8 +34,8 @@ from trainer_dashboard.requests.utilisation import utilisation
 
 _RUNNING = Selection(field_selector="spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed")
 
-_NO_NODES = "Nodes, and what is free on them, are not shown: you may not list nodes"
-_NO_PODS = "What is requested, and what is free, is not known: you may not list the pods of all namespaces"
+_NO_NODES = "Nodes, and what is free on them, are not shown: you may not list nodes."
+_NO_PODS = "What is requested, and what is free, is not known: you may not list the pods of all namespaces."
 
 _pod = msgspec.json.Decoder(dict[str, object])
 _NONE = Decimal(0)

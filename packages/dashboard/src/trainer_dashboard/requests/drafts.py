@@ -103,20 +103,20 @@ def _copy(job: Object, name: str) -> Object:
     """What its author has written of a TrainJob, without what the system is known to add."""
     labels = labels_of(job)
     annotations = {
-        name: value
-        for name, value in annotations_of(job).items()
-        if name != _LAST_APPLIED and not name.startswith(EXTENSION)
+        key: value
+        for key, value in annotations_of(job).items()
+        if key != _LAST_APPLIED and not key.startswith(EXTENSION)
     }
     metadata = {"name": name, "namespace": namespace_of(job)}
     written = _without_defaults(mapping_at(job, "spec"))
-    spec = {name: _without_queueing(value) for name, value in written.items() if name != "suspend"}
+    spec = {field: _without_queueing(value) for field, value in written.items() if field != "suspend"}
     return {
         "apiVersion": job.get("apiVersion"),
         "kind": job.get("kind"),
         "metadata": metadata
         | ({"labels": labels} if labels else {})
         | ({"annotations": annotations} if annotations else {}),
-        "spec": {name: value for name, value in spec.items() if value != []},
+        "spec": {field: value for field, value in spec.items() if value != []},
     }
 
 

@@ -28,7 +28,7 @@ export function ClusterPage({ query }: { query: URLSearchParams }) {
       <Problems of={[...problems, ...(value?.problems ?? [])]} />
       <section aria-label="Capacity">
         {!value && problems.every((problem) => !problem) && <p role="status">Loading ...</p>}
-        <Notes of={(value?.notes ?? []).map((note) => `${note}.`)} />
+        <Notes of={value?.notes ?? []} />
         {value && value.kinds.length > 0 && <Kinds of={value.kinds} />}
       </section>
       <WaitingList namespace={namespace} workloads={queues.value?.workloads ?? []} />
