@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from trainer.api.launcher_prefix import LauncherPrefix
-from trainer.framework.building.trainer_step import TRAINER_CONTAINERS
+from trainer.workloads.containers import TRAINER_CONTAINERS
 
 _CODE = re.compile(r"exited with code (\d{1,3})(?: \((\w+))?")
 _MESSAGE = re.compile(r"exited with code \d{1,3}(?: \(\w+\))?: ")

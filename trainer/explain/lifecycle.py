@@ -11,9 +11,9 @@ from trainer.explain.cause import Cause, Subject, describe, kubectl, log_line, o
 from trainer.explain.exits import exit_remedy
 from trainer.explain.remedies import refusal_of
 from trainer.explain.snapshot import Snapshot
-from trainer.framework.building.trainer_step import TRAINER_CONTAINERS
 from trainer.framework.plugin_api.failure import named_in, parts_of
 from trainer.kube.objects import Object, find_condition, is_being_deleted, is_condition_true, metadata_of
+from trainer.workloads.containers import TRAINER_CONTAINERS
 
 _UNTOUCHED_SECONDS = 5
 """After which a manager that runs has written a status."""

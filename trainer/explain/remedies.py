@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from trainer.api.progress import REPORTER_CONTAINER
 from trainer.explain.cause import kubectl
-from trainer.framework.building.trainer_step import TRAINER_CONTAINERS
+from trainer.workloads.containers import TRAINER_CONTAINERS
 
 
 @dataclass(frozen=True, slots=True)

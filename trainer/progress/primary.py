@@ -15,7 +15,7 @@ from trainer.api.jobset_pods import age_of, is_made_by, place_of, recency_of
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.progress import CONTAINER, PRIMARY_POD
 from trainer.api.trainjob_status import StepState
-from trainer.framework.building.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS
+from trainer.framework.building.trainer_step import TRAINER_JOBS
 from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.client import Client
@@ -35,7 +35,7 @@ from trainer.kube.objects import (
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.containers import StartedContainer, started_containers
 from trainer.workloads import JOBSETS
-from trainer.workloads.containers import container_status, has_ended
+from trainer.workloads.containers import container_status, has_ended, main_container
 
 CANDIDATES = "progress-candidates"
 """Name of the index of possible primary pods; the value is `candidates_of` their JobSet."""
@@ -155,7 +155,7 @@ def _container(pod: Object, jobset: Object, train_job: Mapping[str, Any]) -> tup
     wanted = next((name for name in stated if name), "")
     if wanted in names:
         return wanted, ""
-    return next((name for name in TRAINER_CONTAINERS if name in names), names[0] if names else ""), wanted
+    return main_container(pod), wanted
 
 
 def _trainer_job(jobset: Object) -> str | None:

@@ -11,6 +11,8 @@ from typing import Any, Self
 
 from trainer.kube.objects import Object, has_finished
 
+TRAINER_CONTAINERS = ("trainer", "node")
+"""Names of the containers that train: those of KEP-2170 and of Kubeflow Trainer."""
 SIDECAR_POLICY = "Always"
 """The restart policy that makes an init container a sidecar."""
 
@@ -89,6 +91,26 @@ def container_status(pod: Mapping[str, Any], container: str) -> Object:
 def containers_of(pod: Mapping[str, Any]) -> list[str]:
     """Names of all containers of the pod, init containers first."""
     return [str(container.get("name") or "") for container in _containers(pod)]
+
+
+def main_container(pod: Mapping[str, Any]) -> str:
+    """Name of the container for which the pod is there: one that trains, else its first; init containers are none."""
+    listed = (pod.get("spec") or {}).get("containers") or (pod.get("status") or {}).get("containerStatuses") or []
+    names = [str(container.get("name") or "") for container in listed]
+    return next((name for name in TRAINER_CONTAINERS if name in names), names[0] if names else "")
+
+
+def unended_beside(pod: Mapping[str, Any], container: str) -> Iterator[str]:
+    """Names of the other containers that keep a pod, sidecars among them, once this one has ended for good."""
+    spec = pod.get("spec") or {}
+    for each in spec.get("initContainers") or []:
+        name = str(each.get("name") or "")
+        if name != container and is_sidecar(each) and "running" in (container_status(pod, name).get("state") or {}):
+            yield name
+    for each in spec.get("containers") or []:
+        name = str(each.get("name") or "")
+        if name != container and not has_ended(pod, name):
+            yield name
 
 
 def has_ended(pod: Mapping[str, Any], container: str) -> bool:

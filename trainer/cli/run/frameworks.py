@@ -16,13 +16,14 @@ from trainer.api.trainingruntime import (
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.jobs.find import list_runtimes
-from trainer.framework.building.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS
+from trainer.framework.building.trainer_step import TRAINER_JOBS
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
 from trainer.framework.runtimes.alternatives import alternatives
 from trainer.kube.client import Client
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import Object, labels_of, mapping_at, name_of, objects_in
+from trainer.workloads.containers import main_container
 
 PLAIN: Final = "plain"
 """The framework of a script that imports none."""
@@ -205,9 +206,4 @@ def _choices(runtimes: Sequence[ChosenRuntime]) -> str:
 
 
 def _main_container(job: Object) -> str:
-    containers = objects_in(mapping_at(job, "template", "spec", "template", "spec").get("containers"))
-    names = [str(each.get("name")) for each in containers]
-    for name in TRAINER_CONTAINERS:
-        if name in names:
-            return name
-    return names[0] if names else ""
+    return main_container(mapping_at(job, "template", "spec", "template"))

@@ -8,10 +8,11 @@ from typing import Final, Self
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.trainingruntime import FRAMEWORK_LABEL, SUPPORT_LABEL, MLPolicy
-from trainer.framework.building.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS, node_count
+from trainer.framework.building.trainer_step import TRAINER_JOBS, node_count
 from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
 from trainer.kube.objects import Object, annotations_of, labels_of, mapping_at, name_of, namespace_of, objects_in
+from trainer.workloads.containers import TRAINER_CONTAINERS
 
 _DESCRIPTION: Final = "kubernetes.io/description"
 """The annotation by which an object says what it is for."""

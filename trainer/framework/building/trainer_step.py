@@ -17,11 +17,10 @@ from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.runtime_info import Ancestor, Container, NodeRange, PodSet, RuntimeInfo
 from trainer.kube.field_errors import FieldError, forbidden, invalid
 from trainer.kube.objects import Object
+from trainer.workloads.containers import TRAINER_CONTAINERS
 
 TRAINER_JOBS = ("node", "trainer-node")
 """Names of replicated Jobs that train unless a label names another: those of the KEP and of Kubeflow Trainer."""
-TRAINER_CONTAINERS = ("trainer", "node")
-"""Names of their containers that train: those of the KEP and of Kubeflow Trainer."""
 PROCESSES = "spec.trainer.numProcPerNode"
 """The field of `stated_processes`, for errors."""
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from trainer.framework.building.trainer_step import TRAINER_CONTAINERS
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import (
     Object,
@@ -20,6 +19,7 @@ from trainer.kube.objects import (
 from trainer.progress.interest import MetricValue
 from trainer.progress.primary import training_job
 from trainer.view.row import TrainJobRow
+from trainer.workloads.containers import TRAINER_CONTAINERS
 from trainer_dashboard.recipe.secret_forms import clean_text
 
 _SHORT, _LONG = 256, 1024
