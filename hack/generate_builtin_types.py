@@ -39,7 +39,7 @@ KINDS = {
     "discovery.k8s.io/v1": "EndpointSlice",
     "networking.k8s.io/v1": "NetworkPolicy",
     "node.k8s.io/v1": "RuntimeClass",
-    "policy/v1": "PodDisruptionBudget",
+    "policy/v1": "Eviction PodDisruptionBudget",
     "rbac.authorization.k8s.io/v1": "ClusterRole ClusterRoleBinding Role RoleBinding",
     "scheduling.k8s.io/v1": "PriorityClass",
 }

@@ -45,7 +45,7 @@ KINDS = {
     "k8s.io/api/discovery/v1": ("discovery.k8s.io/v1", "EndpointSlice"),
     "k8s.io/api/networking/v1": ("networking.k8s.io/v1", "NetworkPolicy"),
     "k8s.io/api/node/v1": ("node.k8s.io/v1", "RuntimeClass"),
-    "k8s.io/api/policy/v1": ("policy/v1", "PodDisruptionBudget"),
+    "k8s.io/api/policy/v1": ("policy/v1", "Eviction PodDisruptionBudget"),
     "k8s.io/api/rbac/v1": ("rbac.authorization.k8s.io/v1", "ClusterRole ClusterRoleBinding Role RoleBinding"),
     "k8s.io/api/scheduling/v1": ("scheduling.k8s.io/v1", "PriorityClass"),
 }

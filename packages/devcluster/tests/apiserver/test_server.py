@@ -30,9 +30,7 @@ async def test_a_body_in_a_broken_encoding_is_refused(api: Api) -> None:
     assert (answer.code, answer.body["reason"]) == (400, "BadRequest")
 
 
-@pytest.mark.parametrize(
-    ("method", "subresource"), [("GET", "attach"), ("POST", "portforward"), ("POST", "eviction"), ("PATCH", "resize")]
-)
+@pytest.mark.parametrize(("method", "subresource"), [("GET", "attach"), ("POST", "portforward"), ("PATCH", "resize")])
 async def test_unsupported_subresources_are_named(api: Api, method: str, subresource: str) -> None:
     """What other clusters can do with a pod and this one cannot is refused in so many words."""
     answer = await api(method, f"{PODS}/p/{subresource}")

@@ -22,6 +22,9 @@ class ControllerOptions:
     """Seconds before a Job first replaces a failed pod, doubled with each further failure; 10 as in Kubernetes."""
     pod_backoff_cap: float = 600.0
     """Longest pause between two replacements, in seconds; 10 minutes as in Kubernetes."""
+    pod_batch: float = 1.0
+    """Seconds for which a Job with a pod failure policy waits, once too many pods have failed, for others that fail at
+    the same time and that a rule matches; 1 as in Kubernetes, whose Job controller gathers the changes of pods."""
     workers: int = 4
     """Concurrent reconciles of each controller; a laptop has few cores."""
     namespace_poll: float = 0.2

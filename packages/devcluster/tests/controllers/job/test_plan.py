@@ -155,3 +155,36 @@ IGNORING = {"rules": [{"action": "Ignore", "onExitCodes": {"operator": "In", "va
 def test_ignored_failures_are_replaced_after_a_pause(pod: Object, delay: float) -> None:
     """A failure policy that ignores them keeps them from the back-off limit, not from the back-off."""
     assert delay_of(make_job({}, podFailurePolicy=IGNORING), pod) == delay
+
+
+DISRUPTIONS_FAIL: Object = {
+    "rules": [{"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+}
+
+
+@pytest.mark.parametrize(
+    ("policy", "finished", "other", "waits"),
+    [
+        pytest.param({"podFailurePolicy": DISRUPTIONS_FAIL}, ago(0), "Running", 2.0, id="the other may be disrupted"),
+        pytest.param({"podFailurePolicy": DISRUPTIONS_FAIL}, ago(1), "Running", 1.0, id="until a second is over"),
+        pytest.param({"podFailurePolicy": DISRUPTIONS_FAIL}, ago(2), "Running", None, id="over"),
+        pytest.param({"podFailurePolicy": DISRUPTIONS_FAIL}, ago(0), "Failed", None, id="all have ended"),
+        pytest.param({}, ago(0), "Running", None, id="no rule could match"),
+    ],
+)
+def test_failures_of_one_moment_are_gathered(policy: Object, finished: str, other: str, waits: float | None) -> None:
+    """Before too many pods have failed, those that fail with them are waited for: a rule may match one of them."""
+    failed = make_pod("a", "Failed", index=0, exit_code=1, finished=finished)
+    step = plan(make_job(RUNNING, **policy), failed, make_pod("b", other, index=1))
+    assert step.requeue_after == waits
+    assert (step.status is None) == (waits is not None)
+
+
+def test_a_disrupted_pod_is_the_reason_though_another_failed_before_it() -> None:
+    """Its peers lose their connection to it and end with an error of their own."""
+    peer = make_pod("a", "Failed", index=0, exit_code=1, finished=ago(1))
+    evicted = make_pod("b", "Failed", index=1, exit_code=143, finished=ago(0), deleting=True)
+    evicted["status"]["conditions"] = [{"type": "DisruptionTarget", "status": "True"}]
+    status = plan(make_job(RUNNING, podFailurePolicy=DISRUPTIONS_FAIL), peer, evicted).status
+    assert status is not None
+    assert [condition["reason"] for condition in status["conditions"]] == ["PodFailurePolicy"]

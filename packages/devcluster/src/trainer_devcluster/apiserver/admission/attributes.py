@@ -35,6 +35,7 @@ class GroupVersionKind(NamedTuple):
 SUBRESOURCE_KINDS = {
     "scale": GroupVersionKind("autoscaling", "v1", "Scale"),
     "binding": GroupVersionKind("", "v1", "Binding"),
+    "eviction": GroupVersionKind("policy", "v1", "Eviction"),
 }
 """Kinds of the objects that go to subresources; the others take the object itself."""
 

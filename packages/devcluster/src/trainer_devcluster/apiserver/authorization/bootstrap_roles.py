@@ -49,7 +49,7 @@ _EDIT: Final = (
     _on("", _READ, "pods/exec secrets"),
     _on("", "impersonate", "serviceaccounts"),
     _on("", _WRITE, "configmaps events persistentvolumeclaims pods pods/exec secrets serviceaccounts services"),
-    _on("", "create", "serviceaccounts/token"),
+    _on("", "create", "pods/eviction serviceaccounts/token"),
     _on("apps", _WRITE, "deployments"),
     _on("autoscaling", _WRITE, "horizontalpodautoscalers"),
     _on("batch", _WRITE, "jobs"),

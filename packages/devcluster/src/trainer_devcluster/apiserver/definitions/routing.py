@@ -19,10 +19,11 @@ _SUBRESOURCE_VERBS = {
     "log": {"GET": "get"},
     "exec": {"GET": "get", "POST": "create"},
     "binding": {"POST": "create"},
+    "eviction": {"POST": "create"},
     "token": {"POST": "create"},
     "finalize": {"PUT": "update"},
 }
-_UNSUPPORTED = frozenset({"attach", "ephemeralcontainers", "eviction", "portforward", "proxy", "resize"})
+_UNSUPPORTED = frozenset({"attach", "ephemeralcontainers", "portforward", "proxy", "resize"})
 """Subresources of pods that people know from other clusters."""
 
 

@@ -33,6 +33,7 @@ class _Subresource(NamedTuple):
 _SCALE: Final = _Subresource("Scale", _STATUS_VERBS, "autoscaling", "v1")
 _SUBRESOURCES: Final = {
     "binding": _Subresource("Binding", ("create",)),
+    "eviction": _Subresource("Eviction", ("create",), "policy", "v1"),
     "exec": _Subresource("PodExecOptions", ("create", "get")),
     "finalize": _Subresource("Namespace", ("update",)),
     "token": _Subresource("TokenRequest", ("create",), "authentication.k8s.io", "v1"),

@@ -45,13 +45,6 @@ DEPLOYMENT = ResourceDefinition(
     categories=("all",),
     status_subresource=True,
 )
-POD_DISRUPTION_BUDGET = ResourceDefinition(
-    Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"),
-    _STORE,
-    singular="poddisruptionbudget",
-    short_names=("pdb",),
-    status_subresource=True,
-)
 NETWORK_POLICY = ResourceDefinition(
     Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"),
     UnusedStrategy("networking.k8s.io/v1 NetworkPolicy is only stored: the dev cluster does not filter traffic"),

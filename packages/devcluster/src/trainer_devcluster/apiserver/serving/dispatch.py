@@ -14,7 +14,7 @@ from trainer_devcluster.apiserver.authentication.user import User
 from trainer_devcluster.apiserver.authorization.authorizer import Access, acting_user, attributes_of, forbidden
 from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.definitions.routing import Target, UnknownPathError, resolve
-from trainer_devcluster.apiserver.handlers import pod, pod_exec, read, reviews, write
+from trainer_devcluster.apiserver.handlers import pod, pod_eviction, pod_exec, read, reviews, write
 from trainer_devcluster.apiserver.handlers.call import Call, failure
 from trainer_devcluster.apiserver.handlers.documents import Documents
 from trainer_devcluster.apiserver.writes.deletion import AdmittedDeleter
@@ -50,6 +50,7 @@ _SUBRESOURCE_HANDLERS: Final[dict[tuple[str, str], Handler]] = {
     ("exec", "get"): pod_exec.run,
     ("exec", "create"): pod_exec.run,
     ("binding", "create"): pod.bind,
+    ("eviction", "create"): pod_eviction.evict,
     ("token", "create"): reviews.token,
 }
 

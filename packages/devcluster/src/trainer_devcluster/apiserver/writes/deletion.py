@@ -209,7 +209,8 @@ class AdmittedDeleter:
     """Deletes objects that webhooks allow to be deleted."""
 
     def __init__(self, deleter: Deleter, admission: Admission) -> None:
-        self._deleter = deleter
+        self.unreviewed = deleter
+        """Deletes without asking webhooks: an eviction has been reviewed as what it is."""
         self._admission = admission
 
     async def delete(self, target: Target, request: DeletionRequest) -> Deletion:
@@ -220,13 +221,13 @@ class AdmittedDeleter:
         """
         endpoint = RuleTarget(Operation.DELETE, target.definition.resource)
         while self._admission.concerns(endpoint):
-            live = self._deleter.current(target, request.parameters)
+            live = self.unreviewed.current(target, request.parameters)
             attributes = request.attributes(target, as_requested(target.definition, live))
             await self._admission.mutate(attributes, request.warnings)
             await self._admission.validate(attributes, request.warnings)
-            if self._deleter.current(target, request.parameters) is live:
+            if self.unreviewed.current(target, request.parameters) is live:
                 break
-        return self._deleter.delete(target, request.parameters)
+        return self.unreviewed.delete(target, request.parameters)
 
 
 def _options(parameters: DeleteParameters) -> Object:

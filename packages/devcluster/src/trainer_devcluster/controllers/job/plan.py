@@ -31,7 +31,13 @@ from trainer_devcluster.controllers.job.pods import (
 )
 from trainer_devcluster.controllers.job.spec import JobObservation, JobSpec, is_complete_or_failed
 from trainer_devcluster.controllers.job.status import build_status
-from trainer_devcluster.controllers.job.verdict import FAILURE_TARGET, JobEnd, reach_verdict, time_to_deadline
+from trainer_devcluster.controllers.job.verdict import (
+    BACKOFF_LIMIT,
+    FAILURE_TARGET,
+    JobEnd,
+    reach_verdict,
+    time_to_deadline,
+)
 from trainer_devcluster.controllers.options import ControllerOptions
 
 MAX_PODS_PER_ROUND = 500
@@ -133,7 +139,8 @@ def plan_job(state: JobObservation, options: ControllerOptions) -> JobPlan:
     accounts = settle(state)
     verdict = reach_verdict(state, accounts)
     if verdict is not None:
-        return _ending(state, accounts, verdict)
+        pause = gathering_delay(state, verdict, options)
+        return JobPlan(requeue_after=pause) if pause > 0 else _ending(state, accounts, verdict)
     if state.spec.suspended:
         return _status_steps(state, accounts, None) if not state.active else JobPlan(withdraw=state.active)
     scaling = scale(state, accounts)
@@ -144,6 +151,21 @@ def plan_job(state: JobObservation, options: ControllerOptions) -> JobPlan:
         return JobPlan(create=tuple(scaling.missing))
     waits = [wait for wait in (delay or None, time_to_deadline(state)) if wait is not None]
     return replace(_status_steps(state, accounts, None), requeue_after=min(waits, default=None))
+
+
+def gathering_delay(state: JobObservation, verdict: JobEnd, options: ControllerOptions) -> float:
+    """Seconds until it is decided that too many pods have failed; zero or less when it is decided now.
+
+    Pods of one training fail at the same time. When a rule matches one of them, that is the reason why the Job fails,
+    although another one may have ended a moment earlier.
+    """
+    if verdict != BACKOFF_LIMIT or "podFailurePolicy" not in state.job["spec"]:
+        return 0.0
+    ends = [finished_at(pod) for pod in state.tracked if phase_of(pod) == "Failed"]
+    if not ends or is_condition_true(state.job, FAILURE_TARGET) or all(has_finished(pod) for pod in state.pods):
+        return 0.0
+    # Times of pods are cut to whole seconds, so the last one may have ended up to a second later.
+    return options.pod_batch + 1 - (state.now - max(ends)).total_seconds()
 
 
 def _ending(state: JobObservation, accounts: Accounts, verdict: JobEnd) -> JobPlan:

@@ -27,7 +27,7 @@ class JobEnd:
     message: str
 
 
-_BACKOFF_LIMIT = JobEnd(FAILURE_TARGET, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+BACKOFF_LIMIT = JobEnd(FAILURE_TARGET, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
 _DEADLINE = JobEnd(FAILURE_TARGET, "DeadlineExceeded", "Job was active longer than specified deadline")
 _COMPLETIONS = JobEnd(SUCCESS_CRITERIA_MET, "CompletionsReached", "Reached expected number of succeeded pods")
 
@@ -71,12 +71,12 @@ def _failure_policy(state: JobObservation) -> JobEnd | None:
 
 def _backoff_limit(state: JobObservation, accounts: Accounts) -> JobEnd | None:
     if accounts.total_failed > state.spec.backoff_limit:
-        return _BACKOFF_LIMIT
+        return BACKOFF_LIMIT
     if not state.spec.restarts_in_place:
         return None
     restarts = sum(restart_count(pod) for pod in state.pods if not has_finished(pod))
     # A limit of 0 still allows the first run, which is not a restart.
-    return _BACKOFF_LIMIT if restarts >= max(state.spec.backoff_limit, 1) else None
+    return BACKOFF_LIMIT if restarts >= max(state.spec.backoff_limit, 1) else None
 
 
 def _deadline(state: JobObservation) -> JobEnd | None:

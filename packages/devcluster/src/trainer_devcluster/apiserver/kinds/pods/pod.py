@@ -209,5 +209,5 @@ POD = ResourceDefinition(
     short_names=("po",),
     categories=("all",),
     status_subresource=True,
-    subresources=("log", "exec", "binding"),
+    subresources=("log", "exec", "binding", "eviction"),
 )
