@@ -1,8 +1,8 @@
 """Copies the reporter into a directory: `python -m trainer.progress.injection.install DIRECTORY`, of an init container.
 
 The directory becomes one of PYTHONPATH in another container, with whatever Python (3.8 or later) is there. What it
-gets is the package `trainer_reporter` and the metadata by which Lightning finds its callback; no module of it is called
-as one of a framework, or as one that a script may have beside it.
+gets is the package `trainer_reporter`, from which scripts import `checkpoints`, and the metadata by which Lightning
+finds its callback; no module of it is called as one of a framework, or as one that a script may have beside it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _NAMES: Final = {
     "trainer.progress.injection": PACKAGE,
     "trainer.progress.callbacks": f"{PACKAGE}.callbacks",
     "trainer.progress.report": f"{PACKAGE}.report",
+    "trainer.checkpoints": f"{PACKAGE}.checkpoints",
     'startswith("trainer.progress.")': f'startswith("{PACKAGE}.")',
 }
 """What modules are called in the package; the first that fits counts."""
@@ -40,7 +41,8 @@ def install(directory: Path) -> None:
     """
     progress = Path(__file__).parents[1]
     package = directory / PACKAGE
-    (package / "callbacks").mkdir(parents=True, exist_ok=True)
+    for name in ("callbacks", "checkpoints"):
+        (package / name).mkdir(parents=True, exist_ok=True)
     sources = {
         "__init__.py": progress / "injection" / "startup.py",
         "hooks.py": progress / "injection" / "hooks.py",
@@ -48,7 +50,8 @@ def install(directory: Path) -> None:
         "parameters.py": progress / "injection" / "parameters.py",
         "report.py": progress / "report.py",
     }
-    sources |= {f"callbacks/{each.name}": each for each in (progress / "callbacks").glob("*.py")}
+    for room in (progress / "callbacks", progress.parent / "checkpoints"):
+        sources |= {f"{room.name}/{each.name}": each for each in room.glob("*.py")}
     for name, source in sources.items():
         (package / name).write_text(renamed(source.read_text(encoding="utf-8")), encoding="utf-8")
     metadata = directory / f"{PACKAGE}-{__version__}.dist-info"
