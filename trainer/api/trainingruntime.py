@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from trainer.api import patterns, rules
 from trainer.api.builtin_schemas import built_in
+from trainer.api.checkpoints import check_checkpoints_annotation
 from trainer.api.jobset import JobSetSpec
 from trainer.api.labels import check_annotations, check_keys
 from trainer.api.metadata import ObjectMetadata, ServedVersion, TemplateMetadata
@@ -334,6 +335,7 @@ def _check_metadata(metadata: TemplateMetadata | None, path: str) -> Iterator[Fi
         yield from check_keys(metadata.labels, f"{path}.labels")
         yield from check_annotations(metadata.annotations, f"{path}.annotations")
         yield from check_progress_annotations(metadata.annotations, f"{path}.annotations")
+        yield from check_checkpoints_annotation(metadata.annotations, f"{path}.annotations")
 
 
 Runtime: TypeAlias = TrainingRuntime | ClusterTrainingRuntime

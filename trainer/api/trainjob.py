@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from trainer.api import patterns, rules
+from trainer.api.checkpoints import check_checkpoints_annotation
 from trainer.api.container import check_env, check_env_from, check_mounts, check_resources, check_words
 from trainer.api.corev1 import (
     Affinity,
@@ -250,10 +251,12 @@ class TrainJob(ApiModel):
         spec = self.spec
         if self.metadata.annotations:
             yield from check_progress_annotations(self.metadata.annotations, "metadata.annotations")
+            yield from check_checkpoints_annotation(self.metadata.annotations, "metadata.annotations")
         if spec.labels or spec.annotations:
             yield from check_keys(spec.labels, "spec.labels")
             yield from check_annotations(spec.annotations, "spec.annotations")
             yield from check_progress_annotations(spec.annotations, "spec.annotations")
+            yield from check_checkpoints_annotation(spec.annotations, "spec.annotations")
         yield from _check_metadata(spec.job_set_metadata, "spec.jobSetMetadata")
         if spec.trainer is not None:
             yield from check_image(spec.trainer.image, "spec.trainer.image")
@@ -295,6 +298,7 @@ def _check_metadata(metadata: TemplateMetadata | None, path: str) -> Iterator[Fi
         yield from check_keys(metadata.labels, f"{path}.labels")
         yield from check_annotations(metadata.annotations, f"{path}.annotations")
         yield from check_progress_annotations(metadata.annotations, f"{path}.annotations")
+        yield from check_checkpoints_annotation(metadata.annotations, f"{path}.annotations")
 
 
 def _check_env(variables: list[EnvVar] | None, path: str) -> Iterator[FieldError]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from trainer.framework import PluginFactory
+from trainer.plugins.checkpoints import Checkpoints
 from trainer.plugins.coscheduling import Coscheduling
 from trainer.plugins.flux.plugin import Flux
 from trainer.plugins.jax.plugin import Jax
@@ -19,6 +20,7 @@ from trainer.plugins.volcano import Volcano
 from trainer.plugins.xgboost import XGBoost
 
 BUILT_IN: Mapping[str, PluginFactory] = {
+    "checkpoints": lambda _: Checkpoints(),
     "coscheduling": lambda context: Coscheduling(context.reader),
     "flux": lambda context: Flux(context.reader),
     "jax": lambda _: Jax(),
