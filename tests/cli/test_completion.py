@@ -18,7 +18,7 @@ from trainer.cli.processes.contexts import Contexts
 from trainer.cli.processes.state_directory import StateDirectory
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import Object
-from trainer.kube.resource import NAMESPACES, Resource
+from trainer.kube.resource import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, Resource
 from trainer_devcluster.apiserver.server import kubeconfig
 from trainer_kube_testing import FakeClient
 
@@ -41,6 +41,7 @@ def filled(served: FakeClient) -> FakeClient:
     served.add(named(CLUSTER_TRAINING_RUNTIMES, "torch-distributed"))
     served.add(named(TRAINING_RUNTIMES, "torch-mine", "default"))
     served.add(named(PYTORCH_JOBS, "mnist", "default"))
+    served.add(named(PERSISTENT_VOLUME_CLAIMS, "shared", "default"))
     for namespace in ("default", "team"):
         served.add(named(NAMESPACES, namespace))
     return served
@@ -68,6 +69,7 @@ def complete(line: str) -> list[str]:
         ("trainer delete bert g", ["gpt"]),
         ("trainer run --runtime tor", ["torch-distributed", "torch-mine"]),
         ("trainer run -n team --runtime ", ["torch-distributed"]),
+        ("trainer run --checkpoints sh", ["shared"]),
         ("trainer convert p", ["paddlejob/", "pytorchjob/"]),
         ("trainer convert pytorchjob/", ["pytorchjob/mnist"]),
         ("trainer convert -n team pytorchjob/m", []),

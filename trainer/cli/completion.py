@@ -1,4 +1,4 @@
-"""What a shell offers where a name is typed: TrainJobs, runtimes, namespaces and v1 jobs of the cluster, contexts.
+"""What a shell offers where a name is typed: objects of the cluster and contexts.
 
 `trainer --install-completion` sets a shell up.
 """
@@ -18,7 +18,7 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.client import Client
 from trainer.kube.errors import KubeError
 from trainer.kube.objects import name_of
-from trainer.kube.resource import NAMESPACES, Resource
+from trainer.kube.resource import NAMESPACES, PERSISTENT_VOLUME_CLAIMS, Resource
 from trainer.kube.selection import Selection
 
 _TIME_LIMIT = 3.0
@@ -33,6 +33,11 @@ def train_job_names(context: typer.Context, incomplete: str) -> list[str]:
 def runtime_names(context: typer.Context, incomplete: str) -> list[str]:
     """The runtimes that a TrainJob of that namespace may refer to."""
     return names_of(context, incomplete, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
+
+
+def claim_names(context: typer.Context, incomplete: str) -> list[str]:
+    """The PersistentVolumeClaims of that namespace."""
+    return names_of(context, incomplete, PERSISTENT_VOLUME_CLAIMS)
 
 
 def namespace_names(context: typer.Context, incomplete: str) -> list[str]:

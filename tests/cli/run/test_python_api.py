@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import trainer
+from trainer.api.checkpoints import CHECKPOINTS
 from trainer.api.progress import STALL_SECONDS
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.errors import BadInputError
@@ -38,12 +39,13 @@ def test_submit(served: FakeClient, capsys: pytest.CaptureFixture[str]) -> None:
     job = trainer.submit(
         Path("train.py"), "--epochs", "3", nodes=2, resources={"cpu": "4"}, env={"A": "1=2"},
         secret_env={"T": "hub:token"}, labels={"team": "vision"}, name="demo", namespace="team", stall_after="10m",
+        checkpoints="",
     )  # fmt: skip
 
     assert (job.name, job.namespace) == ("demo", "team")
     (created,) = served.objects(TRAIN_JOBS)
     assert created["metadata"]["labels"] == {"team": "vision"}
-    assert created["metadata"]["annotations"] == {STALL_SECONDS: "600"}
+    assert created["metadata"]["annotations"] == {STALL_SECONDS: "600", CHECKPOINTS: ""}
     settings = created["spec"]["trainer"]
     assert (settings["numNodes"], settings["resourcesPerNode"]["limits"]) == (2, {"cpu": "4"})
     assert settings["env"] == [
@@ -74,13 +76,14 @@ def learn(epochs: int, rate: float = 0.1) -> None:
 def test_train(served: FakeClient) -> None:
     """A function travels as a script that calls it, with its packages and the reporter; its imports say the runtime."""
     job = trainer.train(
-        learn, {"epochs": 3}, packages=["einops>=0.8"], nodes=2, gpus=1, env={"A": "1"}, stall_after="0s"
-    )
+        learn, {"epochs": 3}, packages=["einops>=0.8"], nodes=2, gpus=1, env={"A": "1"}, stall_after="0s",
+        checkpoints="data",
+    )  # fmt: skip
 
     (created,), (code,) = served.objects(TRAIN_JOBS), served.objects(CONFIG_MAPS)
     assert job.name == created["metadata"]["name"]
     assert job.name.startswith("learn-")
-    assert created["metadata"]["annotations"] == {STALL_SECONDS: "0"}
+    assert created["metadata"]["annotations"] == {STALL_SECONDS: "0", CHECKPOINTS: "data"}
     assert created["spec"]["runtimeRef"]["name"] == "torch-distributed"
     settings = created["spec"]["trainer"]
     assert (settings["numNodes"], settings["resourcesPerNode"]["limits"]) == (2, {"nvidia.com/gpu": "1"})

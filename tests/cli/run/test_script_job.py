@@ -185,6 +185,20 @@ def test_stall_after(version: Version) -> None:
 
 
 @pytest.mark.parametrize("version", ["v2alpha1", "v1alpha1"])
+def test_checkpoints(version: Version) -> None:
+    """The claim is that of the annotation, and Open MPI takes the variable along to the other nodes."""
+    job = job_of("mpi-openmpi" if version == "v2alpha1" else "torch-distributed", version, checkpoints="data/a")
+    assert job["metadata"]["annotations"] == {"trainer.kubeflow.org/checkpoints": "data/a"}
+    command = job["spec"]["trainer"]["command"]
+    assert ("TRAINER_CHECKPOINT_DIR" in command) is (command[0] == "mpirun")
+    assert job_of("torch-distributed", version, checkpoints="")["metadata"]["annotations"] == {
+        "trainer.kubeflow.org/checkpoints": ""
+    }
+    with pytest.raises(BadInputError, match=r"--checkpoints: a/\.\.: must be CLAIM or CLAIM/PATH"):
+        job_of("torch-distributed", version, checkpoints="a/..")
+
+
+@pytest.mark.parametrize("version", ["v2alpha1", "v1alpha1"])
 def test_revision(version: Version) -> None:
     """The commit of the code is an annotation; code of no commit has none."""
     annotations = job_of("torch-distributed", version, revision="abc-dirty")["metadata"]["annotations"]

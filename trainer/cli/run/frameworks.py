@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
 
+from trainer.api.checkpoints import CHECKPOINTS
 from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.trainingruntime import (
     FRAMEWORK_LABEL,
@@ -66,6 +67,12 @@ class ChosenRuntime:
     def name(self) -> str:
         """Its name."""
         return name_of(self.obj)
+
+    @property
+    def checkpoints(self) -> str:
+        """The claim for the checkpoints of its TrainJobs; empty without one."""
+        annotations = mapping_at(self.obj, "spec", "template", "metadata", "annotations")
+        return str(annotations.get(CHECKPOINTS) or "")
 
     @property
     def launcher(self) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from trainer.cli.completion import runtime_names
+from trainer.cli.completion import claim_names, runtime_names
 from trainer.cli.run.function import FunctionCall
 
 _SCRIPT = "With a script"
@@ -108,6 +108,16 @@ StallAfter = Annotated[
         rich_help_panel=_SCRIPT,
     ),
 ]
+Checkpoints = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CLAIM[/PATH]",
+        help="Claim that keeps its checkpoints, in TRAINER_CHECKPOINT_DIR; default: that of the runtime, if any; "
+        "an empty one stands for none.",
+        rich_help_panel=_SCRIPT,
+        autocompletion=claim_names,
+    ),
+]
 Suspend = Annotated[
     bool, typer.Option("--suspend", help="Create it suspended: trainer resume starts it.", rich_help_panel=_SCRIPT)
 ]
@@ -152,4 +162,6 @@ class ScriptOptions:
     queue: str | None = None
     stall_after: str | None = None
     """A duration such as `10m`."""
+    checkpoints: str | None = None
+    """`CLAIM` or `CLAIM/PATH`; empty for none."""
     suspend: bool = False

@@ -38,6 +38,7 @@ def train(
     namespace: str | None = None,
     queue: str | None = None,
     stall_after: str | None = None,
+    checkpoints: str | None = None,
     suspend: bool = False,
     follow: bool = False,
     timeout: float | None = None,
@@ -75,6 +76,8 @@ def train(
         queue: of Kueue. Default: none.
         stall_after: time without progress after which it is Stalled, such as `10m`, `0s` for never. Default: as the
             manager is configured.
+        checkpoints: the claim that keeps its checkpoints, `CLAIM` or `CLAIM/PATH`; empty for none. Default: that of the
+            runtime, if any.
         suspend: create it suspended.
         follow: print its logs and state until it ends.
         timeout: seconds after which it is followed no more. Default: none.
@@ -104,6 +107,7 @@ def train(
         labels=tuple((labels or {}).items()),
         queue=queue,
         stall_after=None if stall_after is None else str(stall_after),
+        checkpoints=checkpoints,
         suspend=suspend,
     )
     return _submit(options, namespace, kubeconfig, context, follows=follow, timeout=timeout)
@@ -127,6 +131,7 @@ def submit(
     namespace: str | None = None,
     queue: str | None = None,
     stall_after: str | None = None,
+    checkpoints: str | None = None,
     suspend: bool = False,
     follow: bool = False,
     timeout: float | None = None,
@@ -159,6 +164,8 @@ def submit(
         queue: of Kueue. Default: none.
         stall_after: time without progress after which it is Stalled, such as `10m`, `0s` for never. Default: as the
             manager is configured.
+        checkpoints: the claim that keeps its checkpoints, `CLAIM` or `CLAIM/PATH`; empty for none. Default: that of the
+            runtime, if any.
         suspend: create it suspended.
         follow: print its logs and state until it ends.
         timeout: seconds after which it is followed no more. Default: none.
@@ -187,6 +194,7 @@ def submit(
         labels=tuple((labels or {}).items()),
         queue=queue,
         stall_after=None if stall_after is None else str(stall_after),
+        checkpoints=checkpoints,
         suspend=suspend,
     )
     return _submit(options, namespace, kubeconfig, context, follows=follow, timeout=timeout)

@@ -19,6 +19,7 @@ from trainer.cli.run.display import JobDisplay
 from trainer.cli.run.follow import JobOutcome, follow_jobs
 from trainer.cli.run.options import (
     Arguments,
+    Checkpoints,
     CodeFrom,
     DryRun,
     File,
@@ -101,6 +102,7 @@ def run(
     name: Name = None,
     queue: Queue = None,
     stall_after: StallAfter = None,
+    checkpoints: Checkpoints = None,
     suspend: Suspend = False,
     dry_run: DryRun = False,
     print_as: PrintAs = None,
@@ -132,6 +134,7 @@ def run(
         secret_env=tuple(secret_env or ()),
         queue=queue,
         stall_after=stall_after,
+        checkpoints=checkpoints,
         suspend=suspend,
     )
     send = (

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from trainer.api import patterns
+from trainer.api.checkpoints import DIRECTORY_VARIABLE
 from trainer.api.kueue import QUEUE_LABEL
 from trainer.api.progress import STALL_SECONDS
 from trainer.api.trainjob import CODE_VOLUME, GIT_REVISION, TRAIN_JOBS
 from trainer.cli.errors import BadInputError
 from trainer.cli.logs.logs import parse_duration
+from trainer.cli.run.checkpoint_claim import claim_annotation
 from trainer.cli.run.code_source import GitCode
 from trainer.cli.run.frameworks import ChosenRuntime
 from trainer.cli.run.imports import Imports
@@ -94,7 +96,7 @@ def train_job(
         "numNodes": options.nodes,
         "numProcPerNode": options.processes,
         "resourcesPerNode": resources,
-        "command": _command(code, runtime, [variable["name"] for variable in environment]),
+        "command": _command(code, runtime, _names(options, runtime, environment)),
         "args": [literal(word) for word in options.arguments],
         "env": environment,
     }
@@ -123,11 +125,19 @@ def train_job(
 
 def _annotations(options: ScriptOptions, code: Code) -> dict[str, str]:
     stall = {STALL_SECONDS: _seconds(options.stall_after)} if options.stall_after else {}
-    return stall | ({GIT_REVISION: code.revision} if code.revision else {})
+    claim = {} if options.checkpoints is None else claim_annotation(options.checkpoints)
+    return stall | claim | ({GIT_REVISION: code.revision} if code.revision else {})
 
 
 def _seconds(duration: str) -> str:
     return str(math.ceil(parse_duration(duration, "--stall-after").total_seconds()))
+
+
+def _names(options: ScriptOptions, runtime: ChosenRuntime, environment: list[Object]) -> list[str]:
+    """The variables of a node that its training is meant to have."""
+    names = [str(variable["name"]) for variable in environment]
+    has_claim = bool(runtime.checkpoints if options.checkpoints is None else options.checkpoints)
+    return [*names, DIRECTORY_VARIABLE] if has_claim and DIRECTORY_VARIABLE not in names else names
 
 
 def _command(code: Code, runtime: ChosenRuntime, variables: list[str]) -> list[str]:

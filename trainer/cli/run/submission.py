@@ -10,6 +10,7 @@ from trainer.cli.documents import Document, place
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.jobs.find import is_about_an_object, not_served, reference
 from trainer.cli.manifests import FIELD_MANAGER
+from trainer.cli.run.checkpoint_claim import warn_of_claim
 from trainer.cli.run.package import is_code_of
 from trainer.cli.run.queue import warn_of_queue
 from trainer.cli.run.script import ScriptJob
@@ -57,6 +58,7 @@ async def submit_script(client: Client, job: ScriptJob, *, is_quiet: bool = Fals
 
 async def _create_with(client: Client, job: Document, code: Document | None, *, is_quiet: bool = False) -> Object:
     await warn_of_queue(client, job.obj)
+    await warn_of_claim(client, job.obj)
     is_ours = code is not None and await _create_code(client, code)
     try:
         created = await _create(client, job, is_quiet=is_quiet)
