@@ -156,6 +156,22 @@ def test_the_field_that_asks_for_what_is_missing(spec: Any, message: str, field:
     assert wait.details() == f"{place}pod demo-node-0-0-a: container trainer: {message}"
 
 
+@pytest.mark.parametrize("is_own", [pytest.param(True, id="trainjob"), pytest.param(False, id="runtime")])
+def test_the_annotation_that_names_a_claim(is_own: bool) -> None:
+    """The volume of a claim for checkpoints is in no field of TrainJob or runtime; the annotation is named instead."""
+    key = "trainer.kubeflow.org/checkpoints"
+    mount = {"name": "trainer-checkpoints", "mountPath": "/checkpoints", "subPath": "demo-1"}
+    volume = {"name": "trainer-checkpoints", "persistentVolumeClaim": {"claimName": "data"}}
+    pods = {"spec": {"containers": [{"name": "trainer", "volumeMounts": [mount]}], "volumes": [volume]}}
+    owned = jobset(spec={"replicatedJobs": [{"name": "node", "template": {"spec": {"template": pods}}}]})
+    reader = static_reader(owned, waiting("CreateContainerError", 'persistentvolumeclaim "data" not found'))
+    job = train_job()
+    job = job.model_copy(update={"metadata": job.metadata.model_copy(update={"annotations": {key: "data"}})})
+    (wait,) = JobSetPlugin(reader).train_job_status(job if is_own else train_job()).problems
+    place = "" if is_own else "ClusterTrainingRuntime/blueprint spec.template."
+    assert wait.details().startswith(f"{place}metadata.annotations[{key}]: pod demo-node-0-0-a: ")
+
+
 class CountingReader(StaticReader):
     """Counts the pods that are decoded."""
 

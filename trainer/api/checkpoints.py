@@ -88,12 +88,13 @@ def mounted_directory(jobset: Object) -> Claim | None:
     """The directory that the pods of a JobSet have for their checkpoints; None where they were given none."""
     for job in objects_in(mapping_at(jobset, "spec").get("replicatedJobs")):
         pod = mapping_at(job, "template", "spec", "template", "spec")
-        claims = {
-            volume.get("name"): str(mapping_at(volume, "persistentVolumeClaim").get("claimName") or "")
-            for volume in objects_in(pod.get("volumes"))
-        }
+        volume = next((each for each in objects_in(pod.get("volumes")) if each.get("name") == VOLUME), {})
+        name = str(mapping_at(volume, "persistentVolumeClaim").get("claimName") or "")
         for container in objects_in(pod.get("containers")):
-            for mount in objects_in(container.get("volumeMounts")):
-                if mount.get("name") == VOLUME and claims.get(VOLUME) and mount.get("subPath"):
-                    return Claim(claims[VOLUME], str(mount["subPath"]))
+            mounts = objects_in(container.get("volumeMounts"))
+            path = next((str(each.get("subPath") or "") for each in mounts if each.get("name") == VOLUME), "")
+            try:
+                return parse_claim(f"{name}/{path}")
+            except ValueError:
+                continue  # not ours
     return None

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.explain.cause import Cause, Subject, describe, kubectl, log_line, one_line, trainer
+from trainer.explain.checkpoints import claim_advice
 from trainer.explain.exits import exit_remedy
 from trainer.explain.remedies import refusal_of
 from trainer.explain.snapshot import Snapshot
@@ -45,11 +46,12 @@ def failure(snapshot: Snapshot) -> Cause:
             node = parts.headline.partition(": ")[0] or culprit.pod
             container = () if culprit.container in TRAINER_CONTAINERS else ("-c", culprit.container)
             command = trainer("logs", snapshot.name, "--node", node, *container, namespace=snapshot.namespace)
+    advice = claim_advice(snapshot, (*reversed(log), parts.headline))
     return Cause(
         condition.get("reason") or "Failed",
         about,
         words,
-        f"{exit_remedy(facts, log)}; {again}",
+        f"{advice.remedy if advice else exit_remedy(facts, log)}; {again}",
         command,
         details=details,
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.explain.cause import UNSCHEDULABLE, Cause, Subject, describe, kubectl, one_line, trainer
+from trainer.explain.checkpoints import claim_advice
 from trainer.explain.node_room import misfits
 from trainer.explain.remedies import refusal_of, remedy_of
 from trainer.explain.snapshot import Snapshot
@@ -66,6 +67,8 @@ def _cause(snapshot: Snapshot, problem: PodProblem) -> Cause | None:
     remedy, command = remedy_of(problem.reason), describe(about)
     further: tuple[str, ...] = ()
     refusal = refusal_of(evidence.message, snapshot.namespace) if problem.reason in _REFUSED else None
+    if refusal is None:
+        refusal = claim_advice(snapshot, [evidence.message])
     if refusal is not None:
         remedy, command = refusal.remedy, refusal.command or command
     elif problem.reason in _CLAIM_REASONS:

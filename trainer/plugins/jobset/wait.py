@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+from trainer.api.checkpoints import CHECKPOINTS, mounted_directory
 from trainer.api.jobset_labels import REPLICATED_JOB
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionType
@@ -219,13 +220,21 @@ class WaitReason:
         template = f"{train_job.spec.runtime_ref.kind}/{train_job.spec.runtime_ref.name} spec.template."
         missing = self.missing or missing_object(self.message)
         if missing is not None:
-            own = fields_naming(missing, spec)
+            own = fields_naming(missing, spec) or list(_checkpoints(missing, train_job, jobset, template))
             return own or [f"{template}{field}" for field in fields_naming(missing, jobset.get("spec") or {})]
         for name, pods in pod_specs(jobset):
             if name == self.replicated_job:
                 runtime = f"{template}spec.replicatedJobs[{name}].template.spec.template.spec"
                 return fields_asking(self.message, name, pods, spec, runtime)
         return []
+
+
+def _checkpoints(missing: Named, train_job: TrainJob, jobset: Object, template: str) -> Iterator[str]:
+    """The annotation that names a claim, whose volume is in no field of TrainJob or runtime."""
+    directory = mounted_directory(jobset)
+    if directory is not None and missing == Named("persistentvolumeclaim", directory.name):
+        is_own = CHECKPOINTS in (train_job.metadata.annotations or {})
+        yield f"{'' if is_own else template}metadata.annotations[{CHECKPOINTS}]"
 
 
 def cannot_start(
