@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -130,6 +131,73 @@ async def test_restarted_container(training: Training) -> None:
         await training.clock.advance(10)
         await training.report('{"progressPercentage": 5}')
         assert training.shown == {"progressPercentage": 5}
+
+
+def saved(step: int, **more: Any) -> str:
+    """A message about a checkpoint, and perhaps about more."""
+    return json.dumps({"checkpoint": {"step": step, "path": f"step-{step}"}} | more)
+
+
+async def test_checkpoint(training: Training) -> None:
+    """The last complete checkpoint is shown with its time, and stays when the training starts again."""
+    async with training.managed():
+        await training.start()
+        await training.report(saved(100, currentStep=100))
+        since = training.since
+        await training.clock.advance(5)
+        checkpoint = {"step": 100, "time": since, "path": "step-100"}
+        assert training.shown == {"currentStep": 100, "checkpoint": checkpoint}
+        await training.report('{"currentStep": 160}')
+        await training.end(code=1)
+        await training.clock.advance(60)
+        await training.start(SECOND_POD, created="2026-01-03T10:00:00Z")
+        await training.report('{"currentStep": 101}', SECOND_POD)
+        assert training.shown == {"currentStep": 101, "checkpoint": checkpoint}
+
+
+async def test_checkpoint_of_a_training_that_begins_from_scratch(training: Training) -> None:
+    """The later checkpoint counts, not the one with more steps."""
+    async with training.managed():
+        await training.start()
+        await training.report(saved(100, currentStep=100))
+        await training.end(code=1)
+        await training.clock.advance(60)
+        await training.start(SECOND_POD, created="2026-01-03T10:00:00Z")
+        await training.report(saved(10, currentStep=10), SECOND_POD)
+        assert training.shown["checkpoint"]["step"] == 10
+
+
+async def test_checkpoint_is_no_progress(training: Training) -> None:
+    """A training that only saves checkpoints stands still, and reports no progress of its own."""
+    async with training.managed(stall_timeout=60):
+        await training.start()
+        await training.report('{"currentStep": 1}')
+        reported = training.train_job["status"]["trainerStatus"]["lastUpdatedTime"]
+        for _ in range(3):
+            await training.clock.advance(30)
+            await training.report(saved(1))
+        assert training.stall is not None
+        assert training.stall[0] == "True"
+        await training.clock.advance(5)
+        assert training.train_job["status"]["trainerStatus"]["lastUpdatedTime"] == reported
+
+
+@pytest.mark.parametrize("with_pushes", [False, True])
+async def test_checkpoint_beside_ordinary_lines(training: Training, with_pushes: bool) -> None:
+    """A training that only prints goes on to be read when its checkpoints are reported, even before its first step."""
+    async with training.managed(with_pushes=with_pushes):
+        log = await training.start()
+        await training.report(saved(0))
+        time = training.since
+        assert training.shown == {"checkpoint": {"step": 0, "time": time, "path": "step-0"}}
+        for step in (1, 2):
+            log.write(f"step {step}/10 loss=0.5\n".encode())
+            await training.read()
+            await training.clock.advance(5)
+            assert training.shown["currentStep"] == step
+            await training.report(saved(step))
+            await training.clock.advance(5)
+            assert training.shown["checkpoint"]["step"] == step
 
 
 async def test_suspended_and_resumed(training: Training) -> None:
@@ -572,10 +640,10 @@ async def test_a_defect_does_not_end_the_manager(training: Training, monkeypatch
     """What goes wrong with one log is logged, and the log is read again later."""
     failures, submit = iter([RuntimeError("a bug")]), ProgressWriter.submit
 
-    def broken(*arguments: Any) -> None:
+    def broken(*arguments: Any, **more: Any) -> None:
         for failure in failures:
             raise failure
-        submit(*arguments)
+        submit(*arguments, **more)
 
     async with training.managed():
         monkeypatch.setattr(ProgressWriter, "submit", broken)
@@ -706,3 +774,14 @@ async def test_posts_are_progress(training: Training) -> None:
         states.append(training.stall)
         assert [state and state[0] for state in states] == [None, "True", "False"]
         assert training.percentage == 11
+
+
+async def test_checkpoint_beside_posts(training: Training) -> None:
+    """The log says where checkpoints are, also of a training that posts its progress."""
+    async with training.managed(with_pushes=True):
+        await training.start()
+        await training.push(30)
+        await training.report(saved(5))
+        await training.clock.advance(5)
+        assert training.shown["checkpoint"]["step"] == 5
+        assert training.percentage == 30

@@ -75,6 +75,14 @@ def test_message_takes_over_from_plain_lines() -> None:
     assert steps_of(reader, "step 8/10 loss=0.4") == []
 
 
+def test_checkpoint_does_not_take_over() -> None:
+    """A message about a checkpoint and nothing else is no report of progress."""
+    reader = MessageReader(list[RejectedMessageError]().append, with_plain_lines=True)
+
+    assert steps_of(reader, f'{TAG} {{"checkpoint": {{"step": 3}}}}') == [None]
+    assert steps_of(reader, "step 3/10 loss=0.5") == [3]
+
+
 def test_plain_lines_are_off_by_default() -> None:
     """A reader that was not asked for ordinary lines leaves them alone."""
     assert steps_of(MessageReader(list[RejectedMessageError]().append), "step 3/10 loss=0.5") == []

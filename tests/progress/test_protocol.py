@@ -17,6 +17,7 @@ from trainer.progress.protocol import (
     PAYLOAD_LIMIT,
     Message,
     RejectedMessageError,
+    SavedCheckpoint,
     TaggedLine,
     parse,
     tagged_lines,
@@ -164,6 +165,17 @@ def test_parse_reads_all_fields() -> None:
         pytest.param(b" {}".ljust(PAYLOAD_LIMIT), Message(), id="longest payload"),
         pytest.param(b' {"trainMetrics":{}}', Message(train_metrics={}), id="no metrics"),
         pytest.param(
+            b' {"currentStep":4,"checkpoint":{"step":3.0,"path":"a/step-3","size":7}}',
+            Message(current_step=4, checkpoint=SavedCheckpoint(3, "a/step-3")),
+            id="checkpoint",
+        ),
+        pytest.param(
+            b' {"checkpoint":{"step":3,"path":null}}',
+            Message(checkpoint=SavedCheckpoint(3), is_checkpoint_only=True),
+            id="checkpoint alone",
+        ),
+        pytest.param(b' {"checkpoint":null,"currentStep":1}', Message(current_step=1), id="checkpoint null"),
+        pytest.param(
             ' {"trainMetrics":{"perte élevée 損失 🙂":1}}'.encode(),
             Message(train_metrics={"perte élevée 損失 🙂": "1"}),
             id="name in any language",
@@ -306,6 +318,44 @@ def test_parse_rejects(payload: bytes, text: str) -> None:
             b" " + metrics(257), "trainMetrics: Too many: 257: must have at most 256 items", id="too many metrics"
         ),
         pytest.param(
+            b' {"checkpoint":3}',
+            "checkpoint: Invalid value: 3: must be an object with step and path",
+            id="checkpoint as a number",
+        ),
+        pytest.param(
+            b' {"checkpoint":{"path":"step-3"}}',
+            "checkpoint.step: Invalid value: null: must be an integer",
+            id="checkpoint without a step",
+        ),
+        pytest.param(
+            b' {"checkpoint":{"step":-3}}',
+            "checkpoint.step: Invalid value: -3: must be at least 0",
+            id="checkpoint before all steps",
+        ),
+        pytest.param(
+            b' {"checkpoint":{"step":3,"path":4}}',
+            "checkpoint.path: Invalid value: 4: must be a string",
+            id="path as a number",
+        ),
+        pytest.param(
+            b' {"checkpoint":{"step":3,"path":"' + b"p" * 257 + b'"}}',
+            f'checkpoint.path: Invalid value: "{"p" * 40}...": must be no more than 256 characters',
+            id="path too long",
+        ),
+        pytest.param(
+            b' {"checkpoint":{"step":3,"path":"a\\u001b[31m"}}',
+            r'checkpoint.path: Invalid value: "a\u001b[31m": must consist of printable characters',
+            id="path with control characters",
+        ),
+        *(
+            pytest.param(
+                f' {{"checkpoint":{{"step":3,"path":"{path}"}}}}'.encode(),
+                f'checkpoint.path: Invalid value: "{path}": must be a path within the directory of all checkpoints',
+                id=f"path {path}",
+            )
+            for path in ("", "/etc", "..", "step-3/../../etc")
+        ),
+        pytest.param(
             b' {"evalMetrics":{"loss":NaN}}',
             "evalMetrics[loss]: Invalid value: NaN: must be a finite number",
             id="metric NaN",
@@ -386,6 +436,11 @@ def test_parse_drops_values(payload: bytes, text: str) -> None:
         pytest.param(
             b' {"progressPercent":45,"progressPercentage":NaN}', Message(progress_percentage=45), id="one percentage"
         ),
+        pytest.param(
+            b' {"checkpoint":{"step":3,"path":"/"}}',
+            Message(checkpoint=SavedCheckpoint(3), is_checkpoint_only=True),
+            id="the step of a checkpoint",
+        ),
     ],
 )
 def test_what_is_left_of_a_message(payload: bytes, expected: Message) -> None:
@@ -410,6 +465,7 @@ FIELD_NAMES = (
     "totalEpochs",
     "trainMetrics",
     "evalMetrics",
+    "checkpoint",
 )
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.sampled_from([0, 1, 100, 45.0, 2**31])
@@ -431,7 +487,8 @@ PAYLOADS = st.one_of(
 
 def fits(message: Message) -> bool:
     maps: list[Mapping[str, str]] = [message.train_metrics or {}, message.eval_metrics or {}]
-    counts = (message.current_step, message.total_steps, message.current_epoch, message.total_epochs)
+    counts = [message.current_step, message.total_steps, message.current_epoch, message.total_epochs]
+    counts += [message.checkpoint.step] if message.checkpoint is not None else []
     return (
         0 <= (message.progress_percentage or 0) <= 100
         and 0 <= (message.estimated_remaining_seconds or 0) < 2**63

@@ -38,6 +38,16 @@ def body(**status: Any) -> bytes:
             id="all",
         ),
         pytest.param(body(lastUpdatedTime="2026-01-02T11:00:00.123456+01:00"), {}, id="as-python-writes-times"),
+        pytest.param(
+            body(checkpoint={"step": 7, "path": "step-7"}),
+            {"checkpoint": {"step": 7, "path": "step-7", "time": TIME}},
+            id="checkpoint",
+        ),
+        pytest.param(
+            body(checkpoint={"step": 7, "time": "2026-01-02T09:00:00.5Z"}),
+            {"checkpoint": {"step": 7, "time": "2026-01-02T09:00:00Z"}},
+            id="checkpoint-of-before",
+        ),
     ],
 )
 def test_posted(posted: bytes, shown: dict[str, Any]) -> None:
@@ -107,6 +117,17 @@ def test_a_clock_that_is_ahead() -> None:
             id="many-metrics",
         ),
         pytest.param(body(metrics={"loss": "1"}), ["trainerStatus.metrics: Invalid value: "], id="mapping"),
+        pytest.param(
+            body(checkpoint={"step": -1}), ["trainerStatus.checkpoint.step: Invalid value: -1: "], id="negative-step"
+        ),
+        pytest.param(
+            body(checkpoint={"step": 1, "path": "../1", "time": "today"}),
+            [
+                'trainerStatus.checkpoint.path: Invalid value: "../1": must be a path within',
+                'trainerStatus.checkpoint.time: Invalid value: "today": must be a time such as',
+            ],
+            id="checkpoint",
+        ),
     ],
 )
 def test_refused(posted: bytes, errors: list[str]) -> None:

@@ -450,6 +450,47 @@ def test_nothing_raises(capfd: pytest.CaptureFixture[str], caplog: pytest.LogCap
     assert "report() failed: RuntimeError()" in caplog.messages
 
 
+@pytest.mark.parametrize(
+    ("step", "path", "expected", "warning"),
+    [
+        pytest.param(7, "step-7", {"step": 7, "path": "step-7"}, "", id="relative"),
+        pytest.param(Scalar(7.0), Path("/checkpoints/step-7"), {"step": 7, "path": "step-7"}, "", id="absolute"),
+        pytest.param(7, None, {"step": 7}, "", id="no-path"),
+        pytest.param(
+            7,
+            "/elsewhere/step-7",
+            {"step": 7},
+            "checkpoint_path='/elsewhere/step-7': must be below TRAINER_CHECKPOINT_DIR",
+            id="elsewhere",
+        ),
+        pytest.param(7, "a\nb", {"step": 7}, r"checkpoint_path='a\nb': must be below", id="no-name"),
+        pytest.param(7, "p" * 257, {"step": 7}, "checkpoint_path=", id="long"),
+        pytest.param(-1, "step-7", None, "checkpoint_step=-1: must be a number from 0 to 2147483647", id="no-step"),
+        pytest.param(None, "step-7", None, "checkpoint_step=NoneType: must be a number", id="path-alone"),
+    ],
+)
+def test_checkpoint(
+    step: object,
+    path: object,
+    expected: object,
+    warning: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A checkpoint is written at once, with its path from the directory of all; what is wrong of it is left out."""
+    monkeypatch.setenv(report.DIRECTORY_VARIABLE, "/checkpoints")
+    monkeypatch.setattr(sys, "__stdout__", sys.stdout)
+    monkeypatch.setattr(report, "_reporter", report.Reporter(report.Stdout().write))
+    report.report(current_step=6, force=True)
+    report.report(current_step=7)
+    report.report(checkpoint_step=step, checkpoint_path=path)  # type: ignore[arg-type]
+    lines = [json.loads(line.partition(" ")[2]) for line in capfd.readouterr().out.splitlines()]
+    assert lines == [{"currentStep": 6}, *([{"currentStep": 7, "checkpoint": expected}] if expected else [])]
+    assert [warning in message for message in caplog.messages] == ([True] if warning else [])
+    report._reporter.flush()
+
+
 def test_warnings_are_few(caplog: pytest.LogCaptureFixture) -> None:
     """Ever new names do not make ever new warnings."""
     for number in range(1000):

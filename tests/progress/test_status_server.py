@@ -164,6 +164,17 @@ async def test_nothing_to_write() -> None:
         assert server.writes == 0
 
 
+async def test_checkpoint() -> None:
+    """A post without a checkpoint keeps the one that is shown, and a later one replaces it."""
+    shown = {"step": 60, "time": "2025-12-31T00:00:01Z"}
+    alone = {"checkpoint": shown, "lastUpdatedTime": "2026-02-01T00:00:00Z"}
+    async with serving(train_job(trainerStatus=alone), jobset(), pod()) as server:
+        assert (await server.post(status()))[0] == 200
+        assert server.shown == {"progressPercentage": 42, "lastUpdatedTime": TIME, "checkpoint": shown}
+        assert (await server.post(status(checkpoint={"step": 7})))[0] == 200
+        assert server.shown["checkpoint"] == {"step": 7, "time": TIME}
+
+
 async def test_newer_progress_stays() -> None:
     """What the log has reported since is not overwritten."""
     shown = {"progressPercentage": 60, "lastUpdatedTime": "2026-01-01T00:00:01Z"}

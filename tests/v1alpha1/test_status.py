@@ -42,6 +42,11 @@ STATUSES = [
     ),
     pytest.param({"trainerStatus": PROGRESS}, {"trainerStatus": PROGRESS}, id="progress"),
     pytest.param(
+        {"trainerStatus": PROGRESS | {"checkpoint": {"step": 7, "time": TIME, "path": "step-7"}}},
+        {"trainerStatus": PROGRESS},
+        id="checkpoint",
+    ),
+    pytest.param(
         {"dataInitializerStatus": {"state": "Complete"}, "exporterStatus": PROGRESS | {"state": "Running"}},
         {},
         id="steps",

@@ -122,6 +122,21 @@ class JobStatus(ApiModel):
     """Jobs that are suspended."""
 
 
+LONGEST_CHECKPOINT_PATH: Final = 256
+"""Most characters of the path of a checkpoint."""
+
+
+class Checkpoint(ApiModel):
+    """A complete checkpoint, from which the training can go on."""
+
+    step: Annotated[Int32, Field(ge=0)]
+    """Steps that were done when it was saved."""
+    time: Time
+    """When it was complete."""
+    path: Annotated[str, Field(max_length=LONGEST_CHECKPOINT_PATH)] | None = None
+    """Where it is in the directory TRAINER_CHECKPOINT_DIR of the training, such as step-1200."""
+
+
 class TrainerStatus(ApiModel):
     """What the training tells about its progress; everything but the time is optional."""
 
@@ -143,8 +158,10 @@ class TrainerStatus(ApiModel):
     """Metrics on the training data: the number as a string, by a name that the training chose."""
     eval_metrics: Annotated[dict[str, str], Field(json_schema_extra={"x-kubernetes-map-type": "atomic"})] | None = None
     """Metrics on the evaluation data: the number as a string, by a name that the training chose."""
+    checkpoint: Checkpoint | None = None
+    """The last complete checkpoint. It outlives restarts of the training, unlike all that is above it."""
     last_updated_time: Time
-    """When this was measured."""
+    """When this was measured; without a report about the progress, when the checkpoint was complete."""
 
 
 class StepState(StrEnum):

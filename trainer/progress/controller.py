@@ -312,6 +312,8 @@ class ProgressController:
         if follower is None:
             return
         self._submit(training, follower, time)
+        if message.is_checkpoint_only:
+            return
         self._record_progress(training, message, time)
         if (pause := training.earlier_check()) is not None:
             self._controller.enqueue(training.key, after=pause)
@@ -336,7 +338,7 @@ class ProgressController:
 
     def _submit(self, training: Training, follower: Follower, newest: Instant) -> None:
         status = follower.reports.status_beside if self._with_pushes else lambda _: follower.status
-        self._writer.submit(training.key, training.uid, status, newest)
+        self._writer.submit(training.key, training.uid, status, newest, checkpoint=follower.reports.checkpoint)
 
     def _record_rejected(self, training: Training, error: RejectedMessageError) -> None:
         """Record a warning event, once per pod and kind, for a tagged line that is not a message."""

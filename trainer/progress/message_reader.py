@@ -60,7 +60,8 @@ class MessageReader:
     def read(self, block: bytes) -> Iterator[TimedMessage]:
         """The messages in whole lines of the log."""
         for timed in self._tagged(block):
-            self._plain = None
+            if not timed.message.is_checkpoint_only:
+                self._plain = None
             yield timed
         if self._plain is not None:
             for message, time in self._plain.read(block):

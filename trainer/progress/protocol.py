@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from decimal import Decimal, InvalidOperation
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from pydantic.alias_generators import to_camel
 
@@ -21,6 +19,8 @@ from trainer.api.trainjob_status import TrainerStatus
 from trainer.kube.field_errors import FieldError, duplicate, forbidden, too_long, too_many
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.podlogs.position import instant_of
+from trainer.progress.checkpoints import path_problem
+from trainer.progress.json_values import Members, NotANumber, Number, decode_values, integer, invalid_value, shown
 
 PAYLOAD_LIMIT: Final = 64 * 1024
 """Most bytes of a payload (KEP-2779, "reading trainer status"); longer lines are skipped before."""
@@ -32,8 +32,6 @@ TEXT_LIMIT: Final = 64
 """Most characters of a metric's name, and of the text of its value."""
 DROPPED_LIMIT: Final = 16
 """Most errors of dropped values that are kept of one message."""
-_SHOWN_LIMIT = 40
-"""Most characters of a wrong value in an error."""
 
 
 class TaggedLine(NamedTuple):
@@ -69,6 +67,15 @@ def tagged_lines(block: bytes) -> Iterator[TaggedLine]:
         found = block.find(TAG_END, start)
 
 
+class SavedCheckpoint(NamedTuple):
+    """A checkpoint that is complete; the time of its line says since when."""
+
+    step: int
+    """0 to 2^31-1."""
+    path: str = ""
+    """Its path within the directory of all checkpoints. Default: "", it is not known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """The content of one tagged line; None for a field that it lacks."""
@@ -86,6 +93,10 @@ class Message:
     """Numbers by name, with the digits as they were printed."""
     eval_metrics: Mapping[str, str] | None = None
     """Like `train_metrics`, measured on the evaluation data."""
+    checkpoint: SavedCheckpoint | None = None
+    """No progress, and not of a run: it holds until the next one. Null does not clear it."""
+    is_checkpoint_only: bool = False
+    """Whether the line is about a checkpoint and nothing else, so that it is no report of progress."""
     cleared: frozenset[str] = frozenset()
     """The fields that it has as null: their last value does not hold any more."""
     dropped: tuple[FieldError, ...] = ()
@@ -114,7 +125,8 @@ class Message:
         return all(getattr(self, name) in (None, {}) for name in _REPORTED)
 
 
-_REPORTED: Final = [field.name for field in fields(Message) if field.name not in {"cleared", "dropped"}]
+_NO_PROGRESS: Final = {"checkpoint", "is_checkpoint_only", "cleared", "dropped"}
+_REPORTED: Final = [field.name for field in fields(Message) if field.name not in _NO_PROGRESS]
 
 
 class RejectedMessageError(ValueError):
@@ -127,9 +139,9 @@ class UnknownPrefixError(RejectedMessageError):
     @classmethod
     def of(cls, text: bytes) -> UnknownPrefixError:
         """For a line that begins so."""
-        shown = _show(text.decode(errors="replace"))
+        before = shown(text.decode(errors="replace"))
         return cls(
-            f"the tag stands behind {shown}, which no known launcher writes: print it at the beginning of a line"
+            f"the tag stands behind {before}, which no known launcher writes: print it at the beginning of a line"
         )
 
 
@@ -152,6 +164,8 @@ def parse(payload: bytes) -> Message:
         total_epochs=reader.integer("totalEpochs"),
         train_metrics=reader.metrics("trainMetrics"),
         eval_metrics=reader.metrics("evalMetrics"),
+        checkpoint=reader.checkpoint(),
+        is_checkpoint_only=reader.is_checkpoint_only,
         cleared=reader.cleared,
         dropped=tuple(reader.dropped),
     )
@@ -164,50 +178,12 @@ _MOST: Final = _COUNTS | {
     "estimatedRemainingSeconds": 2**63 - 1,
 }
 """The greatest value of each integer."""
+_CHECKPOINT: Final = "checkpoint"
 _ATTRIBUTES: Final = {to_camel(name): name for name in _REPORTED} | {"progressPercent": "progress_percentage"}
 """The fields, with the attributes of a message that have them."""
 
 
-class _Number(str):
-    """A number as it was printed."""
-
-    __slots__ = ()
-
-
-class _NotANumber(str):
-    """NaN, Infinity or -Infinity, which Python prints although JSON lacks them."""
-
-    __slots__ = ()
-
-
-_STRING_OR_NOT_FINITE: Final = re.compile(
-    r'"(?:[^"\\]|\\.)*+"?|(?P<sign>[-+]?)\b(?:(?P<nan>nan)|inf(?:inity)?)\b', re.IGNORECASE | re.DOTALL
-)
-
-
-def with_constants(text: str) -> str:
-    """Spell what is not finite as Python's JSON does: printf of C writes `nan` and `-inf`, Go `+Inf`.
-
-    Strings stay as they are.
-    """
-    return _STRING_OR_NOT_FINITE.sub(_constant, text)
-
-
-def _constant(found: re.Match[str]) -> str:
-    if found["sign"] is None:
-        return found[0]
-    return "NaN" if found["nan"] else f"{found['sign'].rstrip('+')}Infinity"
-
-
-_Members: TypeAlias = tuple[tuple[str, object], ...]
-"""The members of a JSON object, duplicates included."""
-
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=tuple, parse_float=_Number, parse_int=_Number, parse_constant=_NotANumber, strict=True
-)
-
-
-def _decode(payload: bytes) -> _Members:
+def _decode(payload: bytes) -> Members:
     if len(payload) > PAYLOAD_LIMIT:
         raise RejectedMessageError(str(too_long("", PAYLOAD_LIMIT)))
     if not payload[:1].isspace():
@@ -218,7 +194,7 @@ def _decode(payload: bytes) -> _Members:
         detail = f"must be UTF-8: {error.reason} at byte {error.start + 1}"
         raise _rejected(payload.decode(errors="replace"), detail) from None
     try:
-        value = _decoded(text)
+        value = decode_values(text)
     except json.JSONDecodeError as error:
         reason = error.msg.removesuffix(" at").rstrip(": ")
         raise _rejected(text, f"must be one JSON object: {reason} at character {error.pos + 1}") from None
@@ -229,33 +205,18 @@ def _decode(payload: bytes) -> _Members:
     return value
 
 
-def _decoded(text: str) -> object:
-    try:
-        return _DECODER.decode(text)
-    except json.JSONDecodeError:
-        # Only for a line that is wrong otherwise: a number that is not finite must not cost the message.
-        other = with_constants(text)
-        if other == text:
-            raise
-        try:
-            return _DECODER.decode(other)
-        except json.JSONDecodeError:
-            pass
-        raise
-
-
 def _rejected(text: str, rule: str) -> RejectedMessageError:
-    return RejectedMessageError(str(_invalid("", text, rule)))
+    return RejectedMessageError(str(invalid_value("", text, rule)))
 
 
 class _Reader:
     """Reads the fields of one message and collects the errors of dropped values."""
 
-    def __init__(self, members: _Members) -> None:
+    def __init__(self, members: Members) -> None:
         self.dropped: list[FieldError] = []
         self._fields: dict[str, object] = {}
         for name, value in members:
-            if name not in _ATTRIBUTES:
+            if name not in _ATTRIBUTES and name != _CHECKPOINT:
                 continue
             if name in self._fields:
                 self._drop(forbidden(name, "it occurs twice, and the first one counts"))
@@ -265,9 +226,34 @@ class _Reader:
     @property
     def cleared(self) -> frozenset[str]:
         """The attributes of the fields that are null."""
-        names = self._fields.items()
+        names = [(name, value) for name, value in self._fields.items() if name != _CHECKPOINT]
         stated = {_ATTRIBUTES[name] for name, value in names if value is not None}
         return frozenset(_ATTRIBUTES[name] for name, value in names if value is None) - stated
+
+    @property
+    def is_checkpoint_only(self) -> bool:
+        """Whether a checkpoint is all that the message is about."""
+        return self._fields.keys() == {_CHECKPOINT}
+
+    def checkpoint(self) -> SavedCheckpoint | None:
+        """The checkpoint, if its step is one; a path that is wrong is left out."""
+        members = self._fields.get(_CHECKPOINT)
+        if members is None:
+            return None
+        if not isinstance(members, tuple):
+            self._drop(invalid_value(_CHECKPOINT, members, "must be an object with step and path"))
+            return None
+        values = dict(reversed(members))  # of two the first one counts
+        step, path = values.get("step"), values.get("path")
+        try:
+            number = integer(step, _COUNTS["currentStep"])
+        except ValueError as rule:
+            self._drop(invalid_value(f"{_CHECKPOINT}.step", step, str(rule)))
+            return None
+        if (error := _path_error(path)) is None:
+            return SavedCheckpoint(number, str(path or ""))
+        self._drop(error)
+        return SavedCheckpoint(number)
 
     def percentage(self) -> int | None:
         """The percentage, from either of its two names."""
@@ -283,9 +269,9 @@ class _Reader:
         if value is None:
             return None
         try:
-            return _integer(value, _MOST[name])
+            return integer(value, _MOST[name])
         except ValueError as rule:
-            self._drop(_invalid(name, value, str(rule)))
+            self._drop(invalid_value(name, value, str(rule)))
             return None
 
     def metrics(self, field: str) -> Mapping[str, str] | None:
@@ -294,7 +280,7 @@ class _Reader:
         if members is None:
             return None
         if not isinstance(members, tuple):
-            self._drop(_invalid(field, members, "must be an object with a number for each name"))
+            self._drop(invalid_value(field, members, "must be an object with a number for each name"))
             return None
         if len(members) > METRICS_LIMIT:
             self._drop(too_many(field, len(members), METRICS_LIMIT))
@@ -314,67 +300,31 @@ class _Reader:
             self.dropped.append(error)
 
 
-def _integer(value: object, most: int) -> int:
-    number = _exact(value) if isinstance(value, _Number) else None
-    if number is None:
-        raise ValueError("must be an integer")
-    if number < 0:
-        raise ValueError("must be at least 0")
-    if number > most:
-        raise ValueError(f"must be at most {most}")
-    if number != int(number):
-        raise ValueError("must be an integer")
-    return int(number)
-
-
-def _exact(text: _Number) -> Decimal | None:
-    try:
-        return Decimal(text)
-    except InvalidOperation:  # an exponent of some 18 digits
-        return None
-
-
 def _name_error(name: str, field: str) -> FieldError | None:
     if not name:
-        return _invalid(field, name, "the name of a metric must not be empty")
+        return invalid_value(field, name, "the name of a metric must not be empty")
     if len(name) > TEXT_LIMIT:
-        return _invalid(field, name, f"the name of a metric must be no more than {TEXT_LIMIT} characters")
+        return invalid_value(field, name, f"the name of a metric must be no more than {TEXT_LIMIT} characters")
     if not name.isprintable():
-        return _invalid(field, name, "the name of a metric must consist of printable characters")
+        return invalid_value(field, name, "the name of a metric must consist of printable characters")
     return None
+
+
+def _path_error(path: object) -> FieldError | None:
+    if path is None:
+        return None
+    is_text = isinstance(path, str) and not isinstance(path, (Number, NotANumber))
+    rule = path_problem(str(path)) if is_text else "must be a string"
+    return None if rule is None else invalid_value(f"{_CHECKPOINT}.path", path, rule)
 
 
 def _metric_error(value: object, path: str) -> FieldError | None:
-    if isinstance(value, _NotANumber):
-        return _invalid(path, value, "must be a finite number")
-    if not isinstance(value, _Number):
-        return _invalid(path, value, "must be a number")
+    if isinstance(value, NotANumber):
+        return invalid_value(path, value, "must be a finite number")
+    if not isinstance(value, Number):
+        return invalid_value(path, value, "must be a number")
     if len(value) > TEXT_LIMIT:
-        return _invalid(path, value, f"must be no more than {TEXT_LIMIT} characters")
+        return invalid_value(path, value, f"must be no more than {TEXT_LIMIT} characters")
     if not math.isfinite(float(value)):
-        return _invalid(path, value, "must be a finite number")
+        return invalid_value(path, value, "must be a finite number")
     return None
-
-
-def _invalid(path: str, value: object, rule: str) -> FieldError:
-    return FieldError(path, f"Invalid value: {_show(value)}: {rule}")
-
-
-def _show(value: object) -> str:
-    """The beginning of a value, with control characters escaped."""
-    match value:
-        case _Number() | _NotANumber():
-            return _shorten(value)
-        case str():
-            quoted = json.dumps(_shorten(value), ensure_ascii=False)
-            return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in quoted)
-        case tuple():
-            return "{...}" if value else "{}"
-        case list():
-            return "[...]" if value else "[]"
-        case _:
-            return json.dumps(value)
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _SHOWN_LIMIT else f"{text[:_SHOWN_LIMIT]}..."

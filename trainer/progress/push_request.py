@@ -2,6 +2,9 @@
 
 {"trainerStatus": {"progressPercentage": 42, "estimatedRemainingSeconds": 120,
 "metrics": [{"name": "loss", "value": "0.12"}], "lastUpdatedTime": "2026-01-02T10:00:00Z"}}
+
+It may have our `"checkpoint": {"step": 1200, "path": "step-1200"}` as well: a server written in Go ignores members that
+it does not know.
 """
 
 from __future__ import annotations
@@ -16,13 +19,15 @@ from pydantic import Field
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.model import ApiModel, Int32, Time
 from trainer.api.submitted_object import text_errors
-from trainer.api.trainjob_status import TrainerStatus
+from trainer.api.trainjob_status import Checkpoint, TrainerStatus
 from trainer.kube.field_errors import FieldError, invalid, too_many, type_invalid
 from trainer.kube.json_text import decode_json
 from trainer.kube.objects import Object
 from trainer.kube.podlogs.instant import Instant
+from trainer.progress.checkpoints import path_problem
+from trainer.progress.json_values import with_constants
 from trainer.progress.pace import summarize
-from trainer.progress.protocol import METRICS_LIMIT, TEXT_LIMIT, with_constants
+from trainer.progress.protocol import METRICS_LIMIT, TEXT_LIMIT
 
 BODY_LIMIT: Final = 64 * 1024
 """Most bytes of a body, as in Kubeflow Trainer (Go)."""
@@ -39,6 +44,17 @@ class PushedMetric(ApiModel):
     """Its value as text."""
 
 
+class PushedCheckpoint(ApiModel):
+    """The last complete checkpoint; posts may repeat it."""
+
+    step: Annotated[Int32, Field(ge=0)]
+    """Steps that were done when it was saved."""
+    path: str | None = None
+    """Where it is in the directory of all checkpoints."""
+    time: Time | None = None
+    """When it was complete. Default: lastUpdatedTime."""
+
+
 class PushedStatus(ApiModel):
     """The progress as the training posts it."""
 
@@ -48,19 +64,24 @@ class PushedStatus(ApiModel):
     """Estimated seconds until it ends."""
     metrics: list[PushedMetric] | None = None
     """Metrics of training and evaluation."""
+    checkpoint: PushedCheckpoint | None = None
+    """Absent: the TrainJob keeps the one that it shows."""
     last_updated_time: Time
     """When this was measured."""
 
     def status(self, now: Instant) -> TrainerStatus:
         """The value of `status.trainerStatus`; a time in the future, by a clock that is ahead, becomes `now`."""
-        time = Instant.parse(self.last_updated_time)
-        assert time is not None, "parse_push has checked it"
+        time = _passed(self.last_updated_time, now)
+        checkpoint = None
+        if (saved := self.checkpoint) is not None:
+            checkpoint = Checkpoint(step=saved.step, time=_passed(saved.time or time, now), path=saved.path)
         return TrainerStatus(
             progress_percentage=self.progress_percentage,
             estimated_remaining_seconds=self.estimated_remaining_seconds,
             estimated_remaining_time_summary=summarize(self.estimated_remaining_seconds or 0),
             train_metrics={each.name: each.value for each in self.metrics} if self.metrics else None,
-            last_updated_time=min(time, now).second,
+            checkpoint=checkpoint,
+            last_updated_time=time,
         )
 
 
@@ -98,20 +119,30 @@ def parse_push(body: bytes | bytearray) -> ParsedPush:
             raise InvalidObjectError("the body", (error,))
         dropped = tuple(_drop_constants(status))
     push = Push.from_object(obj)
-    if errors := [*_name_errors(push)]:
+    if push.trainer_status is not None and (errors := [*_text_errors(push.trainer_status)]):
         raise InvalidObjectError("the body", tuple(errors))
-    time = push.trainer_status.last_updated_time if push.trainer_status is not None else None
-    if time is not None and Instant.parse(time) is None:
-        rule = "must be a time such as 2026-01-02T10:00:00Z (RFC 3339)"
-        raise InvalidObjectError("the body", (invalid("trainerStatus.lastUpdatedTime", time, rule),))
     return ParsedPush(push, dropped)
 
 
-def _name_errors(push: Push) -> Iterator[FieldError]:
-    metrics = push.trainer_status.metrics if push.trainer_status is not None else None
-    for index, metric in enumerate(metrics or ()):
+def _text_errors(status: PushedStatus) -> Iterator[FieldError]:
+    for index, metric in enumerate(status.metrics or ()):
         if not metric.name.isprintable():
             yield invalid(f"trainerStatus.metrics[{index}].name", metric.name, "must consist of printable characters")
+    saved = status.checkpoint
+    if saved is not None and saved.path is not None and (rule := path_problem(saved.path)) is not None:
+        yield invalid("trainerStatus.checkpoint.path", saved.path, rule)
+    times = {"lastUpdatedTime": status.last_updated_time, "checkpoint.time": saved.time if saved is not None else None}
+    for name, time in times.items():
+        if time is not None and Instant.parse(time) is None:
+            rule = "must be a time such as 2026-01-02T10:00:00Z (RFC 3339)"
+            yield invalid(f"trainerStatus.{name}", time, rule)
+
+
+def _passed(time: str, now: Instant) -> str:
+    """A time that was posted, or now where it is in the future."""
+    instant = Instant.parse(time)
+    assert instant is not None, "parse_push has checked it"
+    return min(instant, now).second
 
 
 class _Constant(str):

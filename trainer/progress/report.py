@@ -8,9 +8,9 @@ primary pod, the one with completion index 0, and writes the values to the statu
 
 Call it as often as you like, on all ranks; this module decides which rank writes, because with torchrun rank 0 may be
 in another pod than the primary one. At most one line a second is written, with the newest value of each field. The
-line of the last step and calls with `force=True` are written at once, and the rest when Python exits. A call costs
-microseconds and does not wait for GPUs: a tensor becomes a number when a line is written. No argument makes it raise;
-values that the controller manager would drop are left out, with one warning.
+line of the last step, checkpoints and calls with `force=True` are written at once, and the rest when Python exits. A
+call costs microseconds and does not wait for GPUs: a tensor becomes a number when a line is written. No argument makes
+it raise; values that the controller manager would drop are left out, with one warning.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ TAG = "[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
 """The tag at the beginning of a message."""
 INTERVAL_VARIABLE = "TRAINER_STATUS_INTERVAL_SECONDS"
 """Environment variable with the seconds between two lines. Default: 1, as the TrainJob changes every few seconds."""
+DIRECTORY_VARIABLE = "TRAINER_CHECKPOINT_DIR"
+"""Environment variable with the directory of all checkpoints, where the TrainJob has one."""
 
 _FORWARDED = (
     "OMPI_COMM_WORLD_RANK",  # Open MPI, and the launcher may be completion index 0 while rank 0 is elsewhere
@@ -62,8 +64,9 @@ _RANKS = (
 
 _COUNTS = ("currentStep", "totalSteps", "currentEpoch", "totalEpochs")
 _LIMITS = {"progressPercentage": 100, "estimatedRemainingSeconds": 2**63 - 1, **dict.fromkeys(_COUNTS, 2**31 - 1)}
+_LAST_STEP = _LIMITS["currentStep"]
 _POSITION = frozenset({"progressPercentage", "currentStep", "currentEpoch"})
-_METRICS_LIMIT, _TEXT_LIMIT = 256, 64
+_METRICS_LIMIT, _TEXT_LIMIT, _PATH_LIMIT = 256, 64, 256
 _LINE_LIMIT = 60_000
 """Bytes; readers skip lines of more than 64 KiB, with the little that they add themselves."""
 _LINES_AT_THE_END = 10
@@ -89,6 +92,8 @@ def report(
     total_epochs: SupportsFloat | None = None,
     train_metrics: Mapping[str, SupportsFloat] | None = None,
     eval_metrics: Mapping[str, SupportsFloat] | None = None,
+    checkpoint_step: SupportsFloat | None = None,
+    checkpoint_path: object = None,
     force: bool = False,
     **unknown: object,
 ) -> None:
@@ -107,6 +112,8 @@ def report(
         total_epochs: epochs of the whole training.
         train_metrics: numbers by name, such as the loss; at most 256, with names of at most 64 characters.
         eval_metrics: the same, measured on the evaluation data.
+        checkpoint_step: step of a checkpoint that is complete, so that the training can go on from it.
+        checkpoint_path: where that is below TRAINER_CHECKPOINT_DIR; at most 256 characters. Default: not said.
         force: whether the line is written at once, however short ago the one before was.
         unknown: nothing; other names are left out.
     """
@@ -118,7 +125,8 @@ def report(
         given = zip(_LIMITS, (progress_percentage, estimated_remaining_seconds, *counts))  # noqa: B905 Python 3.8
         fields = {name: value for name, value in given if value is not None}
         metrics = {"trainMetrics": train_metrics, "evalMetrics": eval_metrics}
-        _reporter.take(fields, dict(_mappings(metrics)), force=force)
+        checkpoint = _checkpoint(checkpoint_step, checkpoint_path)
+        _reporter.take({**fields, **checkpoint}, dict(_mappings(metrics)), force=force or bool(checkpoint))
     except Exception as error:
         _warn_once("error", "failed: %.200r", error)
 
@@ -272,7 +280,9 @@ def _tensorflow_rank(config: dict[str, dict[str, str]]) -> int:
 
 def encode(fields: Mapping[str, object], metrics: Mapping[str, Mapping[str, object]]) -> bytes | None:
     """The line that says this, without what the controller manager would refuse the line for; None: nothing is left."""
-    message = dict(_integers(fields))
+    message: dict[str, object] = dict(_integers(fields))
+    if "checkpoint" in fields:
+        message["checkpoint"] = fields["checkpoint"]
     maps = {name: dict(_numbers(name, metrics[name])) for name in ("trainMetrics", "evalMetrics") if name in metrics}
     limit = _METRICS_LIMIT
     while message or any(maps.values()):
@@ -356,6 +366,23 @@ def _is_complete(position: Mapping[str, float]) -> bool:
         if current in position and total in position:
             return 0 < position[total] <= position[current]
     return False
+
+
+def _checkpoint(step: object, path: object) -> dict[str, object]:
+    """The field about a checkpoint, with its path from the directory of all; empty without one."""
+    if step is None and path is None:
+        return {}
+    number, name = _number(step), "" if path is None else str(path)
+    if number is None or not 0 <= number < _LAST_STEP + 1:
+        _warn_once("step", "left out checkpoint_step=%s: must be a number from 0 to %d", _show(step), _LAST_STEP)
+        return {}
+    if name.startswith("/"):
+        name = os.path.relpath(name, os.environ.get(DIRECTORY_VARIABLE) or os.curdir)
+    if name.isprintable() and 0 < len(name) <= _PATH_LIMIT and os.pardir not in name.split("/"):
+        return {"checkpoint": {"step": math.floor(number), "path": name}}
+    if path is not None:
+        _warn_once("path", "left out checkpoint_path=%s: must be below %s", _show(path), DIRECTORY_VARIABLE)
+    return {"checkpoint": {"step": math.floor(number)}}
 
 
 def _mappings(metrics: Mapping[str, object]) -> Iterator[tuple[str, dict[str, object]]]:

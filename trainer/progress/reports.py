@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from trainer.api.trainjob_status import TrainerStatus
+from trainer.api.trainjob_status import Checkpoint, TrainerStatus
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.podlogs.position import instant_of
 from trainer.progress.message_reader import MessageReader, TimedMessage
@@ -61,6 +61,8 @@ class Reports:
         """When the last state of a line that went on was read."""
         self._own: tuple[ShownProgress, ...] = (beside,)
         """What was shown at the beginning, and what the last statuses that were to be written show."""
+        self.checkpoint: Checkpoint | None = None
+        """The last complete checkpoint that was read, of any run; it is not in `status`."""
 
     @property
     def resumed(self) -> TrainerStatus | None:
@@ -91,6 +93,11 @@ class Reports:
         for timed in map(self._dated, self._reader.read(block)):
             message, time, is_plain = timed
             if is_plain and self._is_repeated(time):
+                continue
+            if (saved := message.checkpoint) is not None:
+                self.checkpoint = Checkpoint(step=saved.step, time=time.second, path=saved.path or None)
+            if message.is_checkpoint_only:
+                yield timed
                 continue
             if not message.is_all_dropped:
                 self._turn_to_new_run(time)

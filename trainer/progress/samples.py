@@ -70,6 +70,8 @@ class SampleReader:
     def read(self, block: bytes) -> Iterator[Sample]:
         """The samples in whole lines of a log."""
         for message, time, is_plain in self._reader.read(block):
+            if message.is_checkpoint_only:
+                continue
             if self._is_plain and not is_plain:
                 self._reported = Message()
                 self._on_message()

@@ -176,10 +176,11 @@ class StatusServer:
         if dropped:
             self._count_dropped(key, uid_of(train_job), dropped)
         if push.trainer_status is not None:
-            status = push.trainer_status.status(Instant.of(self._clock.now()))
+            now = self._clock.now()
+            status = push.trainer_status.status(Instant.of(now))
             await self._wait_for_limiter(key.namespace)
             try:
-                await write_pushed(self._client, train_job, status)
+                await write_pushed(self._client, train_job, status, now)
             except KubeError as error:
                 raise _refused(key, error) from error
         return web.json_response(push.to_object(), content_type=JSON)

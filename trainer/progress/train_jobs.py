@@ -12,6 +12,7 @@ from trainer.framework.status.status import end_of, has_ended
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import Object, is_condition_true
 from trainer.kube.podlogs.instant import Instant
+from trainer.progress.checkpoints import is_checkpoint_alone
 from trainer.progress.silence import shows_silence
 
 REMAINING = frozenset({"estimatedRemainingSeconds", "estimatedRemainingTimeSummary"})
@@ -49,6 +50,12 @@ def progress_of(obj: Mapping[str, Any]) -> Object:
     return (obj.get("status") or {}).get("trainerStatus") or {}
 
 
+def reported_of(obj: Mapping[str, Any]) -> Object:
+    """The trainerStatus of a TrainJob, as JSON; empty where the training has reported no progress."""
+    shown = progress_of(obj)
+    return {} if is_checkpoint_alone(shown) else shown
+
+
 def shows_remaining(obj: Mapping[str, Any]) -> bool:
     """Whether a TrainJob, as JSON, shows a remaining time."""
     return not REMAINING.isdisjoint(progress_of(obj))
@@ -61,8 +68,8 @@ def shown_steps(obj: Mapping[str, Any]) -> Object:
 
 
 def shown_progress(obj: Object) -> TrainerStatus | None:
-    """The trainerStatus of a TrainJob; None without one, or if it is malformed."""
-    shown = progress_of(obj)
+    """The progress that a TrainJob shows; None without any, or if it is malformed."""
+    shown = reported_of(obj)
     if shows_silence(shown):  # words of the manager, which the training has not reported
         shown = {name: value for name, value in shown.items() if name not in REMAINING}
     try:
@@ -81,7 +88,7 @@ class ShownProgress(NamedTuple):
     @classmethod
     def of(cls, obj: Object) -> Self:
         """That of a TrainJob."""
-        shown = progress_of(obj)
+        shown = reported_of(obj)
         return cls(str(shown.get("lastUpdatedTime") or ""), shown.get("progressPercentage"))
 
     def is_later_than(self, status: TrainerStatus) -> bool:

@@ -18,7 +18,7 @@ from trainer.progress.primary import ContainerState
 from trainer.progress.silence import SilenceWatch
 from trainer.progress.stalls import StallWatch
 from trainer.progress.steps import Start, Steps
-from trainer.progress.train_jobs import has_stopped, progress_of
+from trainer.progress.train_jobs import has_stopped, reported_of
 from trainer.progress.writer import ProgressWriter
 
 log = get_logger(__name__)
@@ -79,7 +79,7 @@ class Training:
         timeout, is_own = self._stall_timeout(owners, default_timeout)
         run = (state.place, state.started)
         if timeout is None:
-            self.silence.watch(run, state.started, progress_of(obj))
+            self.silence.watch(run, state.started, reported_of(obj))
             self.silence.check()
         else:
             self.silence.stop()

@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.metadata import Condition
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.trainjob_status import ConditionReason, ConditionType, TrainerStatus
+from trainer.api.trainjob_status import Checkpoint, ConditionReason, ConditionType, TrainerStatus
 from trainer.framework.status.status import Conditions
 from trainer.kube.cache.store import Lister
 from trainer.kube.client import Client
@@ -38,6 +39,7 @@ from trainer.kube.objects import (
     uid_of,
 )
 from trainer.kube.podlogs.instant import Instant
+from trainer.progress.checkpoints import with_checkpoint
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.silence import no_report_since, shows_silence
 from trainer.progress.train_jobs import REMAINING, ShownProgress, has_stopped, progress_of, shown_steps
@@ -56,6 +58,8 @@ class _Account:
 
     uid: str
     status: Callable[[ShownProgress], TrainerStatus | None] = lambda _: None
+    checkpoint: Checkpoint | None = None
+    """The last one that was submitted."""
     newest: Instant | None = None
     """Time of the newest message that has not been written."""
     written_at: float = -math.inf
@@ -101,17 +105,25 @@ class ProgressWriter:
         ).watches_nothing()
 
     def submit(
-        self, key: ObjectKey, uid: str, status: Callable[[ShownProgress], TrainerStatus | None] | None, newest: Instant
+        self,
+        key: ObjectKey,
+        uid: str,
+        status: Callable[[ShownProgress], TrainerStatus | None] | None,
+        newest: Instant,
+        *,
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         """Queue a write of the progress, but not to a later TrainJob of the same name.
 
         `status` is called at the time of the write with what the TrainJob shows, which stays where it returns None.
         None in its place is news of a step beside the training; `newest` is the time of the newest message in it.
+        `checkpoint` is the last one that is known; None where the TrainJob keeps what it shows.
         """
         account = self._accounts.get(key)
         if account is None or account.uid != uid:
             account = self._accounts[key] = _Account(uid)
         account.status = status or account.status
+        account.checkpoint = checkpoint or account.checkpoint
         is_new, account.newest = account.newest is None, newest
         if is_new:
             self._enqueue_in_turn(key, account)
@@ -159,13 +171,16 @@ class ProgressWriter:
         if account is not None and account.uid != uid_of(obj):
             account = None
         status = account.status(ShownProgress.of(obj)) if account is not None and account.newest is not None else None
-        stall, now = self._stall_of(obj), timestamp(self._clock.now())
-        fields = _desired(obj, status, stall, now, is_silent=self._is_silent(obj)) | self._steps_of(obj)
+        stall, now, shown = self._stall_of(obj), self._clock.now(), progress_of(obj)
+        progress = shown if status is None else status.to_object()
+        progress = with_checkpoint(progress, shown, account.checkpoint if account is not None else None, now)
+        progress = _shown(obj, progress, is_stalled=stall is not None, is_silent=self._is_silent(obj))
+        fields = _status(progress, _stalled(obj, stall, timestamp(now))) | self._steps_of(obj)
         newest = account.newest if account is not None else None
         if account is not None:
             account.newest = None
-        shown = _status(progress_of(obj), find_condition(obj, ConditionType.STALLED)) | shown_steps(obj)
-        if fields != shown and self._dropped.get(key) != (uid_of(obj), fields):
+        present = _status(shown, find_condition(obj, ConditionType.STALLED)) | shown_steps(obj)
+        if fields != present and self._dropped.get(key) != (uid_of(obj), fields):
             await self._write(obj, fields, account, newest)
         if account is not None and account.is_closed and account.newest is None:
             self._accounts.pop(key)
@@ -212,10 +227,11 @@ class ProgressWriter:
         self._series.status_writes.labels(result).inc()
 
 
-async def write_pushed(client: Client, obj: Object, status: TrainerStatus) -> None:
+async def write_pushed(client: Client, obj: Object, status: TrainerStatus, now: datetime) -> None:
     """Replace `trainerStatus` by what a pod has posted, unless the TrainJob shows something newer.
 
-    No leadership is needed: `client` is `Manager.api_reader`.
+    The checkpoint that the TrainJob shows stays unless a later one is posted. No leadership is needed: `client` is
+    `Manager.api_reader`.
 
     Raises:
         ConflictError: the TrainJob is another one now, or is changed all the time.
@@ -225,7 +241,8 @@ async def write_pushed(client: Client, obj: Object, status: TrainerStatus) -> No
         if ShownProgress.of(obj).is_later_than(status):
             return
         stalled = find_condition(obj, ConditionType.STALLED)
-        progress = _shown(obj, status.to_object(), is_stalled=is_condition_true(obj, ConditionType.STALLED))
+        progress = with_checkpoint(status.to_object(), progress_of(obj), status.checkpoint, now)
+        progress = _shown(obj, progress, is_stalled=is_condition_true(obj, ConditionType.STALLED))
         try:
             await _apply(client, obj, _status(progress, stalled) | shown_steps(obj), if_unchanged=True)
         except ConflictError:
@@ -255,13 +272,6 @@ async def _apply(client: Client, obj: Object, fields: Object, *, if_unchanged: b
         removal = {"status": {"trainerStatus": dict.fromkeys(outlived)}}
         await client.patch(TRAIN_JOBS, name_of(obj), removal, namespace_of(obj), subresource="status")
     return answer
-
-
-def _desired(obj: Object, status: TrainerStatus | None, stall: str | None, now: str, *, is_silent: bool) -> Object:
-    """The desired status of this field manager; without a new status it keeps the present one."""
-    progress = progress_of(obj) if status is None else status.to_object()
-    shown = _shown(obj, progress, is_stalled=stall is not None, is_silent=is_silent)
-    return _status(shown, _stalled(obj, stall, now))
 
 
 def _shown(obj: Object, progress: Object, *, is_stalled: bool, is_silent: bool = False) -> Object:
