@@ -43,7 +43,7 @@ def labels_and_annotations() -> str:
         _keys(_OF_V1_JOBS, package=_V1_JOBS_PACKAGE),
         "## Of the dev cluster",
         "Annotations of pods: `runs-for` and `exits-with` where `trainer cluster --fake-pods` runs no processes, "
-        "`metric-` also of HorizontalPodAutoscalers. See [devcluster.md](../devcluster.md).",
+        "`metric-` also of HorizontalPodAutoscalers. `ready` is of the Node. See [devcluster.md](../devcluster.md).",
         _keys(_DEV_CLUSTER, package=_DEV_CLUSTER_PACKAGE),
     )
 

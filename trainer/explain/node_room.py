@@ -12,6 +12,7 @@ from trainer.kube.objects import Object, labels_of, name_of, objects_in
 from trainer.kube.quantity import Quantity
 from trainer.kube.selectors import Operator, Requirement
 from trainer.workloads.pod_requests import Amounts, pod_requests
+from trainer.workloads.tolerations import untolerated
 
 _OPERATORS = {
     "In": Operator.IN,
@@ -23,7 +24,6 @@ _OPERATORS = {
 }
 _SHOWN = 5
 """Most values of a label that a sentence names."""
-_EFFECTS = ("NoSchedule", "NoExecute")
 _NOTHING = Quantity()
 
 
@@ -132,17 +132,7 @@ def _labels(pod: Object, nodes: Sequence[Object]) -> Iterator[Misfit]:
 
 def _repelling(pod: Object, node: Object) -> list[Object]:
     """The taints of a node that a pod does not tolerate."""
-    taints = [each for each in objects_in((node.get("spec") or {}).get("taints")) if each.get("effect") in _EFFECTS]
-    tolerations = objects_in(pod.get("tolerations"))
-    return [taint for taint in taints if not any(_tolerates(each, taint) for each in tolerations)]
-
-
-def _tolerates(toleration: Object, taint: Object) -> bool:
-    if toleration.get("effect") not in {None, "", taint.get("effect")}:
-        return False
-    if toleration.get("operator") == "Exists":
-        return toleration.get("key") in {None, "", taint.get("key")}
-    return toleration.get("key") == taint.get("key") and (toleration.get("value") or "") == (taint.get("value") or "")
+    return untolerated(objects_in((node.get("spec") or {}).get("taints")), objects_in(pod.get("tolerations")))
 
 
 def _taints(pod: Object, nodes: Sequence[Object]) -> Misfit:

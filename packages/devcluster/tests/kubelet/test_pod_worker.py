@@ -24,7 +24,7 @@ from packages.devcluster.tests.kubelet.fakes import (
 )
 from packages.devcluster.tests.kubelet.modes import every_mode, simplest_isolated_mode, simplest_mode
 from trainer.kube.errors import TransportError
-from trainer.kube.objects import Object
+from trainer.kube.objects import Object, is_condition_true
 from trainer_devcluster.kubelet.pod_directory import PodDirectory
 from trainer_devcluster.kubelet.shim.spec import LogLimits
 from trainer_kube_testing import ManualClock
@@ -471,6 +471,19 @@ async def test_status_is_written_in_the_end(open_runner: OpenRunner) -> None:
     async with open_runner("plain") as runner:
         runner.api.failures = [TransportError("connection refused")]
         assert (await runner.run_to_end(make_pod("pod", shell("true"))))["phase"] == "Succeeded"
+
+
+async def test_lost_node_is_back(open_runner: OpenRunner) -> None:
+    """A pod that was marked as not ready while its node was lost is ready again."""
+    pod = make_pod("pod", shell("sleep 1000"))
+    async with open_runner("plain") as runner, runner.run(pod) as [worker]:
+        await runner.api.wait_until(lambda: is_condition_true({"status": runner.api.status("pod")}, "Ready"))
+        status = runner.api.status("pod")
+        lost = [each | {"status": "False"} if each["type"] == "Ready" else each for each in status["conditions"]]
+        written = len(runner.api.statuses["pod"])
+        worker.update(pod | {"status": status | {"conditions": lost}})
+        await runner.api.wait_until(lambda: len(runner.api.statuses["pod"]) > written)
+        assert runner.api.status("pod") == status
 
 
 @simplest_isolated_mode

@@ -1,11 +1,11 @@
-"""The controllers of the dev cluster: Jobs, JobSets, garbage collection, the end of namespaces, aggregated roles."""
+"""The controllers of the dev cluster: Jobs, JobSets, garbage collection, namespaces, lost nodes, aggregated roles."""
 
 from __future__ import annotations
 
 from trainer.kube.client import RawClient
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.manager.manager import Manager
-from trainer_devcluster.controllers import cluster_role_aggregation, namespace
+from trainer_devcluster.controllers import cluster_role_aggregation, namespace, node_lifecycle
 from trainer_devcluster.controllers.garbage_collector import monitor
 from trainer_devcluster.controllers.horizontal_pod_autoscaler import controller as horizontal_pod_autoscaler
 from trainer_devcluster.controllers.job import cleanup
@@ -32,3 +32,4 @@ def register_all(manager: Manager, options: ControllerOptions | None = None) -> 
     namespace.register(manager, client, options)
     horizontal_pod_autoscaler.register(manager, client)
     cluster_role_aggregation.register(manager)
+    node_lifecycle.register(manager)

@@ -21,6 +21,7 @@ from trainer_devcluster.kubelet.network.pod_network import ApiAddress, PodAddres
 from trainer_devcluster.kubelet.network.probe import open_pod_network
 from trainer_devcluster.kubelet.node import Advertisement, Machine, describe_machine, register_node
 from trainer_devcluster.kubelet.options import KubeletOptions
+from trainer_devcluster.kubelet.outage import Outage
 from trainer_devcluster.kubelet.pod_api import PodApi, PodHost
 from trainer_devcluster.kubelet.pod_directory import remove_memory, remove_orphans
 from trainer_devcluster.kubelet.pod_names import HostsFiles
@@ -55,6 +56,7 @@ class Kubelet:
         self._started = anyio.Event()
         self._host: PodHost | None = None
         self._tasks: TaskGroup | None = None
+        self._outage = Outage(manager, options.node_name)
         Advertisement(manager, options.node_name)
         Claims(manager, options.data_dir)
         EphemeralClaims(manager)
@@ -102,6 +104,7 @@ class Kubelet:
     async def reconcile(self, key: ObjectKey) -> None:
         """Hand the present state of a pod to its worker; start one if it has none, end those of former pods."""
         await self._started.wait()
+        await self._outage.over()
         pod = self._pods.get(key)
         uid = uid_of(pod) if pod is not None else ""
         former = self._uids.get(key)
@@ -162,7 +165,7 @@ class Kubelet:
         api_server = self._api_server(network)
         return PodHost(
             options=self._options,
-            api=PodApi(client),
+            api=PodApi(client, self._outage),
             recorder=EventRecorder(self._manager.events, "kubelet", host=machine.name),
             reader=ConfigReader(client),
             tokens=TokenSource(client),

@@ -18,6 +18,7 @@ from trainer_devcluster.kubelet.environment import ConfigReader, PodFacts
 from trainer_devcluster.kubelet.errors import PodGoneError
 from trainer_devcluster.kubelet.network.pod_network import ApiAddress, PodAddressing
 from trainer_devcluster.kubelet.options import KubeletOptions
+from trainer_devcluster.kubelet.outage import Outage
 from trainer_devcluster.kubelet.pod_directory import PodDirectory
 from trainer_devcluster.kubelet.pod_names import HostsFiles, PodNames
 from trainer_devcluster.kubelet.sandbox import RunningContainer, Sandbox
@@ -29,10 +30,14 @@ log = structlog.get_logger(__name__)
 
 
 class PodApi:
-    """Writes how a pod is doing; uid preconditions keep it from touching a pod that took over the name."""
+    """Writes how a pod is doing, once its node is not lost.
 
-    def __init__(self, client: Client) -> None:
+    Preconditions on the uid keep it from touching a pod that took over the name.
+    """
+
+    def __init__(self, client: Client, outage: Outage) -> None:
         self._client = client
+        self._outage = outage
 
     async def write_status(self, pod: Object, status: Object) -> None:
         """Replace the pod's status fields.
@@ -41,6 +46,7 @@ class PodApi:
             PodGoneError: the pod is gone or is another one now.
             KubeError: anything else that the server or the network has against it; worth another try.
         """
+        await self._outage.over()
         patch = {"metadata": {"uid": uid_of(pod)}, "status": status}
         try:
             await self._client.patch(PODS, name_of(pod), patch, namespace_of(pod), subresource="status")
@@ -49,6 +55,7 @@ class PodApi:
 
     async def finish_deletion(self, pod: Object) -> None:
         """Remove a pod whose processes have ended; no error if it is gone. Raises `KubeError`."""
+        await self._outage.over()
         options = DeleteOptions(grace_period_seconds=0, uid=uid_of(pod))
         try:
             await self._client.delete(PODS, name_of(pod), namespace_of(pod), options)

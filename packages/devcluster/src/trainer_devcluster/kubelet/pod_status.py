@@ -220,6 +220,15 @@ class StatusWriter:
         if self._idle.is_set():
             self._idle = anyio.Event()
 
+    def forget(self) -> bool:
+        """Somebody else has written the status, so that the next one is written even if it is the same as the last.
+
+        Returns:
+            Whether there was one to be overwritten.
+        """
+        had_written, self._written = self._written is not None, None
+        return had_written
+
     async def flush(self) -> None:
         """Wait until the last status is on the server, or cannot get there because the pod is gone."""
         await self._idle.wait()

@@ -9,15 +9,16 @@ a laptop. Ports and volumes are left to the kubelet.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from trainer.kube.objects import Object, is_condition_true, labels_of, name_of
+from trainer.kube.objects import Object, labels_of, name_of, objects_in
 from trainer.kube.quantity import Quantity, parse_quantity
 from trainer.kube.selectors import Operator, Requirement
+from trainer.workloads.tolerations import NO_SCHEDULE, UNSCHEDULABLE, tolerates, untolerated
 from trainer_devcluster.scheduler.candidate import Candidate
 
 _OPERATORS: Final = {
@@ -28,8 +29,7 @@ _OPERATORS: Final = {
     "Gt": Operator.GREATER_THAN,
     "Lt": Operator.LESS_THAN,
 }
-UNSCHEDULABLE: Final[Object] = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
-"""The taint that a cordoned node has."""
+_CORDONED: Final[Object] = {"key": UNSCHEDULABLE, "effect": NO_SCHEDULE}
 
 
 def matches_node(candidate: Candidate, node: Object) -> bool:
@@ -57,35 +57,6 @@ def _holds(entry: Object, values: Mapping[str, str]) -> bool:
     return Requirement(entry.get("key") or "", operator, tuple(entry.get("values") or ())).matches(values)
 
 
-def tolerates(tolerations: Iterable[Object], taint: Object) -> bool:
-    """Whether one of the tolerations is for this taint."""
-    return any(_is_for(toleration, taint) for toleration in tolerations)
-
-
-def untolerated(taints: Iterable[Object], tolerations: Sequence[Object], effects: Container[str]) -> list[Object]:
-    """The taints with one of these effects that nothing tolerates."""
-    return [taint for taint in taints if taint.get("effect") in effects and not tolerates(tolerations, taint)]
-
-
-def _is_for(toleration: Object, taint: Object) -> bool:
-    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
-        return False
-    key, value = toleration.get("key") or "", taint.get("value") or ""
-    if key and key != taint.get("key"):
-        return False
-    match toleration.get("operator") or "Equal":
-        case "Exists":
-            return True
-        case "Equal":
-            return bool(key) and (toleration.get("value") or "") == value
-        case _:
-            return False
-
-
-_BLOCKING_EFFECTS = ("NoSchedule", "NoExecute")
-_NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
-
-
 @dataclass(frozen=True, slots=True)
 class FitFailure:
     """Why the node does not take a pod."""
@@ -103,7 +74,7 @@ class Room:
 
     def __init__(self, node: Object, placed: Iterable[Candidate]) -> None:
         self._node = node
-        self._taints = _taints(node)
+        self._taints = objects_in((node.get("spec") or {}).get("taints"))
         self._allocatable = _allocatable(node)
         self._taken: defaultdict[str, Decimal] = defaultdict(Decimal)
         self._placed: dict[str, Candidate] = {}
@@ -126,9 +97,9 @@ class Room:
 
     def refusal(self, candidate: Candidate) -> FitFailure | None:
         """Why the node does not take this pod; None if it does."""
-        if (self._node.get("spec") or {}).get("unschedulable") and not tolerates(candidate.tolerations, UNSCHEDULABLE):
+        if (self._node.get("spec") or {}).get("unschedulable") and not tolerates(candidate.tolerations, _CORDONED):
             return FitFailure(("node(s) were unschedulable",))
-        if untolerated(self._taints, candidate.tolerations, _BLOCKING_EFFECTS):
+        if untolerated(self._taints, candidate.tolerations):
             return FitFailure(("node(s) had untolerated taint(s)",))
         if not matches_node(candidate, self._node):
             return FitFailure(("node(s) didn't match Pod's node affinity/selector",))
@@ -177,9 +148,3 @@ def _allocatable(node: Object) -> dict[str, Decimal]:
         with suppress(ValueError):
             amounts[name] = parse_quantity(text)
     return amounts
-
-
-def _taints(node: Object) -> list[Object]:
-    """Its taints, and the one that the node controller of a real cluster gives to nodes that are not ready."""
-    taints: list[Object] = list((node.get("spec") or {}).get("taints") or [])
-    return taints if is_condition_true(node, "Ready") else [*taints, _NOT_READY]

@@ -10,11 +10,13 @@ import anyio
 
 from packages.devcluster.tests.kubelet.fakes import eventually, make_pod, shell
 from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import find_condition
 from trainer.kube.resource import NODES, PODS
 from trainer_devcluster.kubelet import KubeletOptions
 from trainer_devcluster.kubelet.fake import register
 from trainer_devcluster.kubelet.fake.life import RUNS_FOR
-from trainer_kube_testing import FakeClient
+from trainer_devcluster.node_outage import READY_ANNOTATION
+from trainer_kube_testing import FakeClient, settle
 
 
 @asynccontextmanager
@@ -65,3 +67,29 @@ async def test_node(tmp_path: Path) -> None:
     async with running(client, tmp_path, {"nvidia.com/gpu": "8"}):
         allocatable = client.objects(NODES)[0]["status"]["allocatable"]
         assert (allocatable["pods"], allocatable["nvidia.com/gpu"]) == ("100k", "8")
+
+
+async def test_lost_node(tmp_path: Path) -> None:
+    """Nobody hears of a pod while its node is lost; when the node is back it is ready again, or ends as it shall."""
+    pods = [make_pod(name, shell("true"), restartPolicy="Always") for name in ("stays", "goes")]
+    client = FakeClient(*pods)
+
+    def readiness(name: str) -> str:
+        return str((find_condition(client.find(PODS, name, "default") or {}, "Ready") or {}).get("status"))
+
+    async with running(client, tmp_path):
+        await eventually(lambda: [readiness(name) for name in ("stays", "goes")] == ["True", "True"])
+        await client.patch(NODES, "laptop", {"metadata": {"annotations": {READY_ANNOTATION: "Unknown"}}})
+        for name in ("stays", "goes"):
+            conditions = (client.find(PODS, name, "default") or {})["status"]["conditions"]
+            lost = [each | {"status": "False"} if each["type"] == "Ready" else each for each in conditions]
+            await client.patch(PODS, name, {"status": {"conditions": lost}}, "default", subresource="status")
+        await client.patch(PODS, "goes", {"metadata": {"finalizers": ["test/keep"]}}, "default")
+        await client.delete(PODS, "goes", "default")
+        requests = len(client.requests)
+        await settle()
+        assert len(client.requests) == requests
+
+        await client.patch(NODES, "laptop", {"metadata": {"annotations": {READY_ANNOTATION: None}}})
+        await eventually(lambda: readiness("stays") == "True")
+        await eventually(lambda: (client.find(PODS, "goes", "default") or {})["status"]["phase"] == "Failed")

@@ -21,6 +21,7 @@ from trainer_devcluster.kubelet.fake.life import next_status
 from trainer_devcluster.kubelet.network.pod_network import AddressPool
 from trainer_devcluster.kubelet.node import Advertisement, describe_machine, register_node
 from trainer_devcluster.kubelet.options import KubeletOptions
+from trainer_devcluster.kubelet.outage import Outage
 from trainer_devcluster.kubelet.pod_api import PodApi
 
 log = structlog.get_logger(__name__)
@@ -47,7 +48,8 @@ class FakeKubelet:
         self._manager = manager
         self._options = options
         self._pods = manager.informer(PODS).lister
-        self._api = PodApi(manager.client)
+        self._outage = Outage(manager, options.node_name)
+        self._api = PodApi(manager.client, self._outage)
         self._clock = manager.clock
         self._pool = AddressPool(_NETWORK)
         self._addresses: dict[ObjectKey, str] = {}
@@ -75,6 +77,7 @@ class FakeKubelet:
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Take the pod one step further. Raises `KubeError` for another try."""
+        await self._outage.over()
         pod = self._pods.get(key)
         if pod is None:
             self._release(key)
