@@ -110,6 +110,15 @@ def running(index: int = 0, *, ready: bool = True) -> Object:
     return pod(index, phase="Running", containerStatuses=container({"running": {"startedAt": MADE}}, ready=ready))
 
 
+def lost(index: int = 0, *, seconds: int | None = 300, metadata: Object | None = None) -> Object:
+    """A pod that ran on a node that is not ready any more, which it tolerates for so long."""
+    conditions = [{"type": "Ready", "status": "False", "lastTransitionTime": MADE}, condition("ContainersReady")]
+    limit = {} if seconds is None else {"tolerationSeconds": seconds}
+    tolerations = [{"operator": "Exists", "effect": "NoExecute", **limit}]
+    status = running(index)["status"] | {"conditions": conditions}
+    return pod(index, spec={"tolerations": tolerations}, metadata=metadata, **status)
+
+
 def waiting(reason: str, message: str, index: int = 0) -> Object:
     return pod(index, containerStatuses=container({"waiting": {"reason": reason, "message": message}}))
 
@@ -135,7 +144,12 @@ def event(kind: str, name: str, uid: str, reason: str, message: str, type: str =
 
 
 def node(
-    name: str = "a", *, labels: dict[str, str] | None = None, taints: list[Object] | None = None, **amounts: str
+    name: str = "a",
+    *,
+    labels: dict[str, str] | None = None,
+    taints: list[Object] | None = None,
+    ready: Object | None = None,
+    **amounts: str,
 ) -> Object:
     allocatable = {"cpu": "8", "memory": "32Gi", "pods": "110"} | {
         key.replace("gpu", GPU): value for key, value in amounts.items()
@@ -145,7 +159,7 @@ def node(
         "kind": "Node",
         "metadata": {"name": name, "labels": labels or {}},
         "spec": {"taints": taints} if taints else {},
-        "status": {"allocatable": allocatable},
+        "status": {"allocatable": allocatable, "conditions": [ready] if ready else []},
     }
 
 

@@ -10,6 +10,7 @@ from tests.explain.samples import (
     condition,
     container,
     jobset,
+    lost,
     pod,
     running,
     train_job,
@@ -41,6 +42,10 @@ MEMBER = {"labels": {"scheduling.x-k8s.io/pod-group": "demo"}}
         pytest.param(train_job(), (jobset(), running(0)), Needs(events=True), id="a-pod-is-missing"),
         pytest.param(train_job(), (jobset(), waiting("ErrImagePull", "")), Needs(events=True), id="image"),
         pytest.param(train_job(), (jobset(), unscheduled("")), Needs(events=True, nodes=True), id="unscheduled"),
+        pytest.param(train_job(), (jobset(ready=1), lost(0), lost(1)), Needs(lost_nodes=("a",)), id="lost-node"),
+        pytest.param(
+            train_job(), (jobset(), unscheduled(""), lost(1)), Needs(events=True, nodes=True), id="lost-and-unscheduled"
+        ),
         pytest.param(train_job(), (jobset(), pod(spec=CLAIM)), Needs(events=True, claims=True), id="waits-for-a-claim"),
         pytest.param(
             train_job(),

@@ -9,6 +9,7 @@ from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
 from trainer.api.trainjob_status import ConditionType
 from trainer.explain.containers import crashes, present_crashes
 from trainer.explain.gang import pod_group_of
+from trainer.explain.lost_nodes import lost_pods
 from trainer.explain.progress import is_up
 from trainer.explain.snapshot import Snapshot
 from trainer.framework import FailedContainer
@@ -29,6 +30,9 @@ class Needs:
     claims: bool = False
     """Events about volume claims, which need not be warnings."""
     nodes: bool = False
+    """All nodes."""
+    lost_nodes: tuple[str, ...] = ()
+    """Names of nodes to read where not all are read: a cluster may have thousands."""
     pod_group: tuple[Resource, str] | None = None
     log: FailedContainer | None = None
     """The container whose last lines say most."""
@@ -61,10 +65,12 @@ def needs_of(snapshot: Snapshot) -> Needs:
     unsettled = not all(map(is_up, snapshot.pods)) if jobset is None else not _is_settled(jobset)
     unscheduled = [pod for pod in snapshot.pods if not (pod.get("spec") or {}).get("nodeName")]
     judged = unscheduled if jobset is not None else []  # the reasons of pods are found by way of their JobSet
+    misfits = any((find_condition(pod, "PodScheduled") or {}).get("reason") == "Unschedulable" for pod in judged)
     return Needs(
         events=unsettled or any(crashes(snapshot)),
         claims=any(map(_has_claims, judged)),
-        nodes=any((find_condition(pod, "PodScheduled") or {}).get("reason") == "Unschedulable" for pod in judged),
+        nodes=misfits,
+        lost_nodes=() if misfits else tuple(lost_pods(snapshot)),
         pod_group=next((group for pod in unscheduled if (group := pod_group_of(pod)) is not None), None),
         log=FailedContainer("", *crash.key) if crash is not None else None,
         previous_log=crash is not None and not crash.is_waiting,

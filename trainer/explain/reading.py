@@ -107,6 +107,8 @@ class SnapshotReader:
                 tasks.start_soon(self._read_events, f"involvedObject.kind={PERSISTENT_VOLUME_CLAIMS.kind},type=Normal")
             if needs.nodes:
                 tasks.start_soon(self._list, NODES, Selection())
+            for name in needs.lost_nodes:
+                tasks.start_soon(self._get, NODES, name)
             if needs.pod_group is not None:
                 tasks.start_soon(self._get, *needs.pod_group)
             if needs.log is not None:

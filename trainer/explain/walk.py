@@ -11,6 +11,7 @@ from trainer.explain.cause import Cause, Explanation, Unread, Verdict
 from trainer.explain.containers import container_causes
 from trainer.explain.gang import gang_causes
 from trainer.explain.lifecycle import creation_failure, deletion, failure, has_failed, management
+from trainer.explain.lost_nodes import lost_nodes
 from trainer.explain.pods import pod_problems
 from trainer.explain.progress import notes, rendezvous, stalls
 from trainer.explain.snapshot import Snapshot
@@ -71,9 +72,16 @@ class _Walk:
 
 
 def _below(walk: _Walk) -> list[Cause]:
-    """What keeps pods from running, then what keeps running ones from making progress."""
+    """What keeps pods from running, then what keeps running ones from making progress; a lost node may cause all."""
     problems, containers = walk.take(pod_problems), walk.take(container_causes)
     if containers:
         problems = [each for each in problems if each.reason not in _RESTARTS]
-    found = [*problems, *walk.take(gang_causes), *containers, *walk.take(stalls), *walk.take(rendezvous)]
+    found = [
+        *walk.take(lost_nodes),
+        *problems,
+        *walk.take(gang_causes),
+        *containers,
+        *walk.take(stalls),
+        *walk.take(rendezvous),
+    ]
     return found or walk.take(starting)

@@ -17,6 +17,7 @@ from tests.explain.samples import (
     container,
     event,
     jobset,
+    lost,
     node,
     pod,
     running,
@@ -96,6 +97,13 @@ def asked(client: FakeClient) -> list[str]:
             3,
             "is waiting: Unschedulable",
             id="unschedulable-gang",
+        ),
+        pytest.param(
+            [train_job(), jobset(nodes=1, ready=1), lost(), node()],
+            ["get jobsets", "get nodes", "get trainjobs", "list pods"],
+            3,
+            "is waiting: NodeNotReady: node a is not ready since",
+            id="lost-node",
         ),
         pytest.param(
             [train_job(suspend=True, metadata=QUEUED)],
