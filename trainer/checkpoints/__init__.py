@@ -22,9 +22,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NoReturn
 
+from trainer.checkpoints.checkpoint import Checkpoint
 from trainer.checkpoints.settings import directory, keep, writable
 from trainer.checkpoints.state import RandomState
-from trainer.checkpoints.training import SAVED_AND_ENDED, Checkpoint, Training
+from trainer.checkpoints.training import SAVED_AND_ENDED, Training
 
 __all__ = [
     "SAVED_AND_ENDED",
@@ -52,7 +53,7 @@ def latest() -> Checkpoint | None:
     return _training.latest()
 
 
-def due(step: int) -> bool:
+def due(step: int) -> bool:  # noqa: ARG001 a step is what it is called for; the ranks count the calls
     """Whether a checkpoint must be saved after this step: True on all ranks or on none.
 
     All ranks call it after each step. It is True when SIGTERM has come to one of them, and when the time between two
@@ -61,7 +62,7 @@ def due(step: int) -> bool:
     Args:
         step: steps that are completed, counted from the very beginning.
     """
-    return _training.due(step)
+    return _training.due()
 
 
 def ending() -> bool:

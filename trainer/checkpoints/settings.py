@@ -28,14 +28,23 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 _said: set[str] = set()
 
 
-def complain(about: str, text: str) -> None:
-    """Say on stderr what is wrong, once until `resolved`, and by one process of each node."""
-    if about not in _said:
-        _said.add(about)
-        with suppress(Exception):  # there is no stderr
-            if os.environ.get("LOCAL_RANK", "0") == "0":
-                sys.stderr.write(f"trainer: {text}\n")
-                sys.stderr.flush()
+def complain(about: str, text: str, *, rank: int | None = None) -> None:
+    """Say on stderr what is wrong, once until `resolved`.
+
+    Args:
+        about: what is not said twice.
+        text: a sentence.
+        rank: who says it, where others may not; else one process of each node says it.
+    """
+    if about in _said:
+        return
+    _said.add(about)
+    if rank is None and os.environ.get("LOCAL_RANK", "0") != "0":
+        return
+    prefix = f"trainer: rank {rank}: " if rank else "trainer: "
+    with suppress(Exception):  # there is no stderr
+        sys.stderr.write(f"{prefix}{text}\n")
+        sys.stderr.flush()
 
 
 def resolved(about: str) -> None:

@@ -71,7 +71,7 @@ def finish(directory: Path, name: str) -> Path:
         OSError: it cannot be made lasting; the former checkpoints stay.
     """
     path, final = partial(directory, name), directory / name
-    _sync_tree(path)
+    sync_tree(path)
     if final.exists():
         # No call replaces a directory that is not empty.
         final.rename(directory / f"{_REPLACED}{name}")
@@ -97,9 +97,11 @@ def begin(directory: Path, step: int) -> Iterator[Path]:
         raise
 
 
-def prune(directory: Path, keep: int, patterns: Sequence[str] = STEPS) -> None:
-    """Delete all but the newest ones; what cannot be deleted stays."""
+def prune(directory: Path, keep: int, patterns: Sequence[str] = STEPS, spared: Path | None = None) -> None:
+    """Delete all but the newest ones and a spared one; what cannot be deleted stays."""
     for _, path in complete(directory, patterns)[: -max(keep, 1)]:
+        if path == spared:  # written last by a training that has begun anew
+            continue
         hidden = path.with_name(f"{_DELETED}{path.name}")
         with contextlib.suppress(OSError):
             path.rename(hidden)  # else a process that ends here would leave half of it under its name
@@ -143,7 +145,8 @@ def claim(directory: Path, owner: str) -> str:
     return owner_of(directory)
 
 
-def _sync_tree(path: Path) -> None:
+def sync_tree(path: Path) -> None:
+    """Bring a directory and all that is below it to the disk."""
     for parent, _, names in os.walk(path):
         for name in names:
             _sync(Path(parent, name))

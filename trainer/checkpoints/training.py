@@ -1,48 +1,32 @@
-"""The checkpoints of this process: when one is due, writing it, finding the newest, and ending after a signal."""
+"""The checkpoints of this process: when one is due, which is the newest, and the end after a signal."""
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
+import threading
 import time
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from trainer.checkpoints import ranks, settings, state, store
+from trainer.checkpoints import ranks, saving, settings, store
+from trainer.checkpoints.checkpoint import Checkpoint
+from trainer.checkpoints.meetings import Meetings
 from trainer.checkpoints.stop_signal import StopSignal
 from trainer.progress.report import report
 
 SAVED_AND_ENDED = 75
 """Exit code of a training that has saved its state after a signal and ended (EX_TEMPFAIL of sysexits.h)."""
 TERMINATED = 143
-"""Exit code of one that has ended after a signal, and could save nothing (128 + SIGTERM)."""
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """A complete checkpoint."""
-
-    step: int
-    """Steps that were completed when it was written."""
-    path: Path
-    """Its directory."""
-
-    def load(self, into: object = None, *, map_location: Any = "cpu", weights_only: bool = True) -> dict[str, Any]:
-        """What was saved, by name: state_dicts of what had them, and all else as it was.
-
-        Args:
-            into: a state such as the one that was saved: its modules, optimizers and the like take what is theirs.
-            map_location: where tensors are put, as for `torch.load`.
-            weights_only: False loads objects of any class, which can run code.
-
-        Raises:
-            Exception: the checkpoint is not one of `save`, or does not fit.
-        """
-        values = state.read(self.path, map_location, weights_only)
-        if into is not None:
-            state.put(values, into)
-        return values
+"""Exit code of one that has ended after a signal and could save nothing (128 + SIGTERM)."""
+_START_SECONDS = 60.0
+"""How long ranks wait for each other to find the newest checkpoint."""
+_RESULT_SECONDS = 120.0
+"""How long a rank that ends waits for rank 0, which may still write."""
+_LEAVE_SECONDS = 10.0
+"""How long rank 0, which may keep the store, waits for the others to leave; and what is left of a process to end."""
 
 
 class Training:
@@ -50,52 +34,170 @@ class Training:
 
     def __init__(self) -> None:
         self._signal = StopSignal()
-        self._is_ending = self._has_saved = False
+        self._group: ranks.Group | None = None
+        self._meetings: Meetings | None = None
+        self._seconds: float | None = None
+        """The time between two checkpoints; 0 where there are none, None before the first step."""
+        self._is_ending = self._is_apart = False
         self._saved_at = time.monotonic()
+        self._saved: tuple[int, Path] | None = None
+        """The last complete checkpoint; on other ranks than 0, the last that rank 0 was to complete."""
+        self._reported = -1
+        self._searches = 0
+        self._exit_code: int | None = None
 
     def latest(self) -> Checkpoint | None:
-        """The newest complete checkpoint."""
+        """The newest complete checkpoint, that all ranks see."""
         directory = settings.directory()
         found = None if directory is None else store.newest(directory)
+        group = ranks.group()
+        if directory is not None and group is not None:
+            with suppress(Exception):  # only some ranks ask
+                found = self._agree_on_newest(group, directory, found)
         return None if found is None else Checkpoint(*found)
 
-    def due(self, step: int) -> bool:  # noqa: ARG002 all ranks say it
+    def _agree_on_newest(
+        self, group: ranks.Group, directory: Path, found: tuple[int, Path] | None
+    ) -> tuple[int, Path] | None:
+        """What rank 0 sees, if all others do.
+
+        Raises:
+            TimeoutError: not all have asked.
+        """
+        self._searches += 1
+        said, seen, missed = (f"{word}/{self._searches}" for word in ("newest", "seen", "missed"))
+        if group.rank == 0:
+            group.add(said, 1 if found is None else found[0] + 2)
+        else:
+            step = group.wait(said, 1, lambda: _START_SECONDS) - 2
+            found = None if step < 0 else self._wait_for(directory, step)
+            if step >= 0 and found is None:
+                group.add(missed, 1)
+                settings.complain(
+                    "shared", f"no checkpoint is loaded: rank {group.rank} has no step {step} in {directory}"
+                )
+            group.add(seen, 1)
+        group.wait(seen, group.size - 1, lambda: 2 * _START_SECONDS)
+        if not group.add(missed):
+            return found
+        settings.complain(
+            "shared", f"no checkpoint is loaded: not all nodes see those of rank 0; mount one directory as {directory}"
+        )
+        return None
+
+    @staticmethod
+    def _wait_for(directory: Path, step: int) -> tuple[int, Path] | None:
+        """The checkpoint of a step, which a network file system may show late."""
+        until = time.monotonic() + _START_SECONDS / 2
+        while True:
+            found = [each for each in store.complete(directory) if each[0] == step]
+            if found or time.monotonic() > until:
+                return found[0] if found else None
+            time.sleep(1)
+
+    def due(self) -> bool:
         """Whether all ranks save now."""
-        if not os.environ.get(settings.DIRECTORY):
+        if self._seconds is None:
+            self._begin()
+        if not self._seconds:
             return False
         self._signal.watch()
-        self._is_ending = self._is_ending or self._signal.has_come
-        return self._is_ending or time.monotonic() - self._saved_at >= settings.seconds()
+        if self._is_ending:
+            return False  # once is enough, where a script goes on
+        is_over = time.monotonic() - self._saved_at >= self._seconds
+        meetings = self._meetings_now()
+        if self._is_apart or meetings is None:
+            self._end_if(self._signal.came_at is not None)
+            return not self._is_apart and (is_over or self._is_ending)
+        saved = 0 if self._saved is None else self._saved[0] + 1
+        try:
+            decision = meetings.step(self._signal, is_over, saved)
+        except Exception as error:
+            self._is_apart = True
+            settings.complain("apart", f"no more checkpoints: the other ranks do not answer: {error!r:.200}")
+            self._end_if(self._signal.came_at is not None)
+            return False
+        if decision is None:
+            return False
+        self._learn(decision.saved)
+        self._end_if(decision.ends)
+        return decision.saves
+
+    def _begin(self) -> None:
+        self._seconds = settings.seconds() if os.environ.get(settings.DIRECTORY) else 0.0
+        if self._seconds:
+            atexit.register(self._leave_python)  # early, so that it is the last
+
+    def _end_if(self, ends: bool) -> None:
+        if ends:
+            self._is_ending = True
+            self._saved = None  # what counts from now on is whether this one succeeds
+
+    def _meetings_now(self) -> Meetings | None:
+        """The meetings with the other ranks; None without others."""
+        if self._meetings is None:
+            self._group = ranks.group()
+            if self._group is not None:
+                self._meetings = Meetings(self._group)
+        return self._meetings
 
     def is_ending(self) -> bool:
-        """Whether the training ends after the save that is due."""
+        """Whether the training ends once it has saved."""
         return self._is_ending
 
-    def save(self, given: object, step: int) -> None:
-        """Write a checkpoint, and delete old ones."""
+    def save(self, state: object, step: int) -> None:
+        """Write a checkpoint, and delete old ones; say what goes wrong."""
+        path = saving.save(state, step, self._group or ranks.group())
         self._saved_at = time.monotonic()
-        directory = settings.writable()
-        if directory is None or ranks.rank():
-            return
-        try:
-            with store.begin(directory, step) as path:
-                state.write(given, path)
-        except Exception as error:
-            settings.complain("save", f"no checkpoint of step {step}: {settings.reason(error, directory)}")
-            return
-        finally:
-            self._saved_at = time.monotonic()
-        settings.resolved("save")
-        self.saved(step, directory / store.step_name(step))
-        store.prune(directory, settings.keep())
+        if path is not None:
+            self.saved(step, path)
 
     def saved(self, step: int, path: Path) -> None:
-        """Take note of a complete checkpoint, and report it."""
+        """Take note of a complete checkpoint; rank 0 reports it at once, the others when they know."""
         self._saved_at = time.monotonic()
-        self._has_saved = True
-        report(checkpoint_step=step, checkpoint_path=str(path))
+        self._saved = step, Path(path)
+        if self._group is None or self._group.rank == 0:
+            self._learn(step + 1)
+
+    def _learn(self, saved: int) -> None:
+        """Report the last checkpoint once rank 0 has completed it; the reporter decides which rank writes."""
+        if self._saved is not None and self._saved[0] < saved and self._saved[0] > self._reported:
+            self._reported = self._saved[0]
+            report(checkpoint_step=self._saved[0], checkpoint_path=str(self._saved[1]))
 
     def end(self) -> NoReturn:
-        """End this process."""
+        """End this process, after rank 0 has saved."""
+        has_saved = self._saved is not None
+        with suppress(Exception):  # the store is gone, or a rank does not end
+            if self._group is not None and not self._is_apart:
+                has_saved = self._meet_at_the_end(self._group)
+        self._exit_code = SAVED_AND_ENDED if has_saved else TERMINATED
         report(force=True)
-        sys.exit(SAVED_AND_ENDED if self._has_saved else TERMINATED)
+        watchdog = threading.Timer(_LEAVE_SECONDS, self._leave_python)  # a library may wait for those that are gone
+        watchdog.daemon = True
+        watchdog.start()
+        if threading.current_thread() is not threading.main_thread():
+            self._leave_python()
+        sys.exit(self._exit_code)
+
+    def _meet_at_the_end(self, group: ranks.Group) -> bool:
+        """Whether rank 0 has saved; it leaves last, as the store may be in its process."""
+        if group.rank == 0:
+            saved = 0 if self._saved is None else self._saved[0] + 1
+            group.add("result", saved + 1)
+            with suppress(TimeoutError):
+                group.wait("left", group.size - 1, lambda: _LEAVE_SECONDS)
+        else:
+            saved = group.wait("result", 1, lambda: _RESULT_SECONDS) - 1
+            self._learn(saved)
+            group.add("left", 1)
+        return saved > 0
+
+    def _leave_python(self) -> None:
+        """End with the code, whatever native libraries do when Python takes them down."""
+        if self._exit_code is None:
+            return
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):
+                stream.flush()
+        os._exit(self._exit_code)

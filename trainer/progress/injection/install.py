@@ -48,6 +48,7 @@ def install(directory: Path) -> None:
         "hooks.py": progress / "injection" / "hooks.py",
         "bars.py": progress / "injection" / "bars.py",
         "parameters.py": progress / "injection" / "parameters.py",
+        "torchrun.py": progress / "injection" / "torchrun.py",
         "report.py": progress / "report.py",
     }
     for room in (progress / "callbacks", progress.parent / "checkpoints"):

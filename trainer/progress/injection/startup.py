@@ -15,6 +15,7 @@ SOURCES = {
     "xgboost.training": "hooks.watch_xgboost",
     "tqdm.std": "hooks.watch_tqdm",
     "argparse": "parameters.watch_argparse",
+    "torch.distributed.launcher.api": "torchrun.watch",
 }
 """Functions of other modules of the package, by the module that they change once it is imported."""
 

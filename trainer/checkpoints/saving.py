@@ -1,0 +1,123 @@
+"""Writing a checkpoint: by rank 0 alone, or by all ranks where each has a part of the state.
+
+All ranks come here with the same step. Where all write, rank 0 makes the directory, all write into it, and rank 0 gives
+it its name once all have; each says how it went, so that nobody waits for one that has failed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from trainer.checkpoints import ranks, settings, sharded_state, state, store, trees
+
+_SECONDS = 600.0
+"""How long ranks wait for each other while they save."""
+_LATE_SECONDS = 30.0
+"""How long a network file system may take to show a directory on another node."""
+_FAILED = 1 << 32
+"""What a rank that has failed adds to a counter of those that have done something."""
+_saves = [0]
+"""How many times all have written together, the same on all ranks."""
+
+
+class SaidElsewhereError(Exception):
+    """Why there is no checkpoint has been said already, or is by another rank."""
+
+
+def save(given: object, step: int, group: ranks.Group | None) -> Path | None:
+    """Write a checkpoint, and delete old ones; returns its path, None after saying why there is none.
+
+    Other ranks than 0 that have nothing to write return at once.
+    """
+    directory = settings.directory()
+    if directory is None:
+        return None
+    rank = ranks.rank() if group is None else group.rank
+    try:
+        values = state.values_of(given)
+        if group is not None and (state.has_own(values) or sharded_state.is_sharded(values) or trees.is_tree(values)):
+            _save_together(values, store.step_name(step), directory, group)
+        elif rank == 0:
+            _check_writable()
+            with store.begin(directory, step) as path:
+                _write(values, path, rank)
+    except Exception as error:
+        if not isinstance(error, SaidElsewhereError):
+            settings.complain("save", f"no checkpoint of step {step}: {settings.reason(error, directory)}", rank=rank)
+        return None
+    final = directory / store.step_name(step)
+    if rank == 0:
+        settings.resolved("save")
+        store.prune(directory, settings.keep(), spared=final)
+    return final
+
+
+def _check_writable() -> None:
+    if settings.writable() is None:
+        raise SaidElsewhereError
+
+
+def _write(values: dict[str, Any], path: Path, rank: int) -> None:
+    """Write what this rank has to."""
+    state.write_own(values, path, rank)
+    if sharded_state.is_sharded(values):
+        sharded_state.write(values, path)
+    elif trees.is_tree(values):
+        trees.write(values, path)
+    elif rank == 0:
+        state.write(values, path)
+
+
+def _save_together(values: dict[str, Any], name: str, directory: Path, group: ranks.Group) -> None:
+    path = store.partial(directory, name)
+    _saves[0] += 1
+    key = f"save/{_saves[0]}"
+
+    def begin() -> None:
+        _check_writable()
+        store.start(directory, name)
+
+    try:
+        _first(group, f"{key}/begin", begin)
+        _all(group, f"{key}/see", lambda: _see(path))
+        _all(group, f"{key}/write", lambda: _write(values, path, group.rank))
+        _first(group, f"{key}/end", lambda: store.finish(directory, name))
+    except BaseException:
+        if group.rank == 0:
+            shutil.rmtree(path, ignore_errors=True)
+        raise
+
+
+def _see(path: Path) -> None:
+    until = time.monotonic() + _LATE_SECONDS
+    while not path.is_dir():
+        if time.monotonic() > until:
+            raise FileNotFoundError("this node does not see what rank 0 writes; mount one directory on all nodes")
+        time.sleep(0.5)
+
+
+def _first(group: ranks.Group, key: str, action: Callable[[], object]) -> None:
+    """Have rank 0 do something; the others wait until it has."""
+    _do(group, key, action if group.rank == 0 else None, 1)
+
+
+def _all(group: ranks.Group, key: str, action: Callable[[], object]) -> None:
+    """Have all ranks do something, and wait for each other."""
+    _do(group, key, action, group.size)
+
+
+def _do(group: ranks.Group, key: str, action: Callable[[], object] | None, enough: int) -> None:
+    try:
+        if action is not None:
+            action()
+    except BaseException:
+        group.add(key, _FAILED)
+        raise
+    if action is not None:
+        group.add(key, 1)
+    if group.wait(key, enough, lambda: _SECONDS) >= _FAILED:
+        raise SaidElsewhereError
