@@ -207,3 +207,39 @@ def test_reporter(file: Path) -> None:
     annotations = runtime["spec"]["template"].get("metadata", {}).get("annotations", {})
     is_on = not WITHOUT_REPORTER & (policy or {None})
     assert annotations == ({"trainer.kubeflow.org/trainer-status-reporter": "true"} if is_on else {})
+
+
+ALONE = {"plain", "torch_distributed_elastic"}
+"""Runtimes whose disrupted nodes start again without the others."""
+DISRUPTED = {"onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+
+
+@pytest.mark.parametrize("stem", FILES)
+def test_a_disruption_is_no_failure(stem: str) -> None:
+    """What trains starts again after a disruption, which does not count, and not after any other failure."""
+    jobset = manifest(stem)["spec"]["template"]["spec"]
+    jobs = {job["name"]: job["template"]["spec"] for job in jobset["replicatedJobs"]}
+    training = [name for name, job in jobs.items() if job["template"]["spec"]["containers"][0]["name"] == "trainer"]
+    action = "Ignore" if stem in ALONE else "FailJob"
+    for name in training:
+        first, second = jobs[name]["podFailurePolicy"]["rules"]
+        assert first == {"action": action} | DISRUPTED
+        assert second["action"] == action
+        assert 75 in second["onExitCodes"]["values"]
+        assert second["onExitCodes"]["containerName"] == "trainer"
+    if stem in ALONE:
+        assert "failurePolicy" not in jobset
+        return
+    assert {jobs[name]["backoffLimit"] for name in training} == {0}
+    assert jobset["failurePolicy"] == {
+        "maxRestarts": 0,
+        "restartStrategy": "BlockingRecreate",
+        "rules": [
+            {
+                "name": "disruption",
+                "action": "RestartJobSetAndIgnoreMaxRestarts",
+                "onJobFailureReasons": ["PodFailurePolicy"],
+                "targetReplicatedJobs": training,
+            }
+        ],
+    }

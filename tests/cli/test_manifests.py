@@ -16,7 +16,8 @@ from trainer.cli.manifests import (
     install_runtimes,
     runtimes,
 )
-from trainer.kube.objects import name_of
+from trainer.kube.errors import InvalidError
+from trainer.kube.objects import name_of, uid_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer.v1alpha1.discovery import Version
 from trainer_kube_testing import FakeClient, ManualClock
@@ -64,6 +65,17 @@ async def test_install(client: FakeClient, clock: ManualClock) -> None:
     }
     assert sorted(map(name_of, before)) == sorted(map(name_of, runtimes()))
     assert client.objects(CLUSTER_TRAINING_RUNTIMES) == before
+
+
+async def test_outdated_runtimes_are_replaced(client: FakeClient) -> None:
+    """The spec of a runtime cannot change, so one of an older version goes before the new one comes."""
+    await install_runtimes(client)
+    before = client.objects(CLUSTER_TRAINING_RUNTIMES)
+    client.faults.fail(InvalidError(422, "immutable"), resource=CLUSTER_TRAINING_RUNTIMES)
+    await install_runtimes(client)
+    after = client.objects(CLUSTER_TRAINING_RUNTIMES)
+    assert [runtime["spec"] for runtime in after] == [runtime["spec"] for runtime in before]
+    assert len({uid_of(runtime) for runtime in after} - {uid_of(runtime) for runtime in before}) == 1
 
 
 async def test_server_that_never_serves(client: FakeClient, clock: ManualClock) -> None:

@@ -368,3 +368,17 @@ def test_failure_rules_have_names() -> None:
     template = encode(given).object["spec"]["template"]["spec"]
     rule = {"name": "rule-1", "action": "FailJobSet", "targetReplicatedJobs": ["node"]}
     assert template["failurePolicy"]["rules"] == [rule]
+
+
+def test_failure_policies_name_the_container_that_trains() -> None:
+    """The rule of a Job follows its container, which is called otherwise."""
+    codes = {"operator": "In", "values": [143]}
+    trainer = job("node", "trainer")
+    trainer["template"]["spec"]["podFailurePolicy"] = {
+        "rules": [
+            {"action": "FailJob", "onExitCodes": {"containerName": name, **codes}} for name in ("trainer", "other")
+        ]
+    }
+    (encoded,) = encode(runtime(trainer)).object["spec"]["template"]["spec"]["replicatedJobs"]
+    rules = encoded["template"]["spec"]["podFailurePolicy"]["rules"]
+    assert [rule["onExitCodes"]["containerName"] for rule in rules] == ["node", "other"]

@@ -14,6 +14,7 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.cli.errors import CommandError
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock, SystemClock, move_on_after
+from trainer.kube.errors import InvalidError
 from trainer.kube.objects import Object, is_condition_true, name_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer.v1alpha1.crds import crds
@@ -86,7 +87,15 @@ async def install_definitions(client: Client, clock: Clock | None = None, *, ver
 
 
 async def install_runtimes(client: Client, version: Version = "v2alpha1") -> None:
-    """Apply the runtimes that we ship; the server must serve their kind, and admission must work if it is on."""
+    """Apply the runtimes that we ship to a cluster of ours; those of an older version are replaced.
+
+    The server must serve their kind, and admission must work if it is on.
+    """
     resource = msgspec.structs.replace(CLUSTER_TRAINING_RUNTIMES, version=version)
     for runtime in await run_sync(runtimes, version):
-        await client.apply(resource, runtime, field_manager=FIELD_MANAGER, force=True)
+        try:
+            await client.apply(resource, runtime, field_manager=FIELD_MANAGER, force=True)
+        except InvalidError:
+            # The spec of a runtime cannot change; trainings keep a snapshot of what they were built on.
+            await client.delete(resource, name_of(runtime))
+            await client.apply(resource, runtime, field_manager=FIELD_MANAGER, force=True)

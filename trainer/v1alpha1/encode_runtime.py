@@ -189,6 +189,10 @@ def _rename_main(job: Object, losses: Losses) -> None:
         rule = "cannot be called node, as v1alpha1 wants it, because another one is"
         losses.add(f"{_JOBS}[{job['name']}].template.spec.template.spec.containers[{main['name']}].name", rule)
         return
+    for each in objects_in(mapping_at(job, "template", "spec", "podFailurePolicy").get("rules")):
+        codes = mapping_at(each, "onExitCodes")
+        if codes.get("containerName") == main["name"]:
+            codes["containerName"] = NODE
     main["name"] = NODE
 
 

@@ -226,8 +226,8 @@ def event(uid: str, about: dict[str, Any], reason: str = "FailedCreate", kind: s
 async def test_warnings_about_the_job(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
     """Warning events are shown once if they are about the job, its JobSet, Jobs or pods, and no others.
 
-    Those of the TrainJob controller, and that a Job or a JobSet has failed, are left out, because the state line tells
-    the same.
+    Those of the TrainJob controller, and that a Job or a JobSet has failed or starts again, are left out, because the
+    state line tells the same.
     """
     async with following(client, display, clock, train_job()):
         pod_uid = "known-later"
@@ -241,7 +241,8 @@ async def test_warnings_about_the_job(client: FakeClient, display: RecordingDisp
             "7", {"kind": "TrainJob", "name": "demo", "uid": "uid-of-demo"}, reason="JobsBuildFailed"
         )
         client.add(reported_by_condition | {"reportingComponent": "trainer"})
-        client.add(event("8", {"kind": "JobSet", "name": "demo", "uid": "never seen"}, reason="FailedJobs"))
+        for number, reason in enumerate(("FailedJobs", "FailurePolicy_disruption", "RestartJobSetFailurePolicyAction")):
+            client.add(event(f"8{number}", {"kind": "JobSet", "name": "demo", "uid": "never seen"}, reason=reason))
         await clock.advance(1)
         assert len(display.warnings) == 2
         pod = node_pod("demo", 0, phase="Succeeded")

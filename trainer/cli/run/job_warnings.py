@@ -11,11 +11,25 @@ from trainer.framework.deploying.deployer import FIELD_MANAGER
 from trainer.kube.clock import Clock
 from trainer.kube.objects import Object, controller_of, metadata_of, name_of, uid_of
 
-_ENDINGS = frozenset({("Job", "BackoffLimitExceeded"), ("JobSet", "FailedJobs")})
-"""Kinds and reasons which say only that a pod has failed: the state says so, with the error."""
+_ENDINGS = frozenset(
+    {
+        ("Job", "BackoffLimitExceeded"),
+        ("Job", "PodFailurePolicy"),
+        ("JobSet", "FailedJobs"),
+        ("JobSet", "ReachedMaxRestarts"),
+        ("JobSet", "DefaultFailurePolicy"),
+    }
+)
+"""Kinds and reasons which say only that a pod has failed or was disrupted: the state says so, with the error."""
 _UNSCHEDULED = "FailedScheduling"
 _UNSCHEDULED_SECONDS = 15.0
 """Far longer than a manager takes to find that a TrainJob is Pending."""
+
+
+def _is_ending(kind: str, reason: str) -> bool:
+    """Whether an event says only that something has ended, or what the failure policy makes of that."""
+    is_of_policy = reason.startswith("FailurePolicy_") or reason.endswith("FailurePolicyAction")
+    return (kind, reason) in _ENDINGS or (kind == "JobSet" and is_of_policy)
 
 
 class JobWarnings:
@@ -48,7 +62,7 @@ class JobWarnings:
         """
         about = event.get("involvedObject") or {}
         repeats = about.get("kind") == TRAIN_JOBS.kind and event.get("reportingComponent") == FIELD_MANAGER
-        repeats |= (about.get("kind"), event.get("reason")) in _ENDINGS
+        repeats |= _is_ending(str(about.get("kind")), str(event.get("reason")))
         if event.get("type") != "Warning" or repeats:
             return
         if not self._concerns_job(about, event):

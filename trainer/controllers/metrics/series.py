@@ -36,8 +36,8 @@ _ENDS = (State.COMPLETE.value, State.FAILED.value)
 
 _EVERY_REPLICA = "Every replica shows all of them: take the max over replicas, by the other labels."
 
-_FAILED_JOBS = "FailedJobs"
-"""The most frequent reason: a Job of the JobSet has failed."""
+_FAILURES = ("FailedJobs", "ReachedMaxRestarts")
+"""The most frequent reasons: a Job of the JobSet has failed, for the first time or after its last restart."""
 
 
 class JobLabels(NamedTuple):
@@ -117,7 +117,8 @@ class TrainJobSeries:
         self._expected.add(group)
         self.created.labels(*group)
         self.completed.labels(*group)
-        self.failed.labels(*group, _FAILED_JOBS)
+        for reason in _FAILURES:
+            self.failed.labels(*group, reason)
         self.to_jobset.labels(group.framework)
         self.in_queue.labels(group.framework)
         for end in _ENDS:

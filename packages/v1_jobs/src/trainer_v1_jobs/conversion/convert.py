@@ -18,7 +18,7 @@ from trainer_v1_jobs.api.kinds import JobKind
 from trainer_v1_jobs.conversion import jax, mpi, paddle, pytorch, tensorflow, xgboost
 from trainer_v1_jobs.conversion.draft import Draft
 from trainer_v1_jobs.conversion.run_policy import set_gang, train_job_fields
-from trainer_v1_jobs.conversion.shipped import matching_runtime, without_shipped_variables
+from trainer_v1_jobs.conversion.shipped import matching_runtime, survives_disruptions, without_shipped_variables
 from trainer_v1_jobs.conversion.source import Source, source_of
 
 RENDEZVOUS_PORTS: Final[Mapping[Version, int]] = {"v2alpha1": 29400, "v1alpha1": 29500}
@@ -83,11 +83,12 @@ def convert(
         reference = {"kind": CLUSTER_TRAINING_RUNTIMES.kind, "name": shipped["metadata"]["name"]}
         changes = {"podSpecOverrides": overrides} if overrides else {}
         _leave_out_variables(draft.trainer, shipped)
-        rule = (
-            "fails the training when a pod is drained or preempted, which the operator made again: "
-            f"{reference['name']} has no podFailurePolicy that ignores DisruptionTarget: use a copy with one"
-        )
-        losses.add(f"{source.roles[0].path}.restartPolicy", rule)
+        if not survives_disruptions(shipped):
+            rule = (
+                "fails the training when a pod is drained or preempted, which the operator made again: "
+                f"{reference['name']} has no podFailurePolicy for DisruptionTarget: use a copy with one"
+            )
+            losses.add(f"{source.roles[0].path}.restartPolicy", rule)
     train_job = {
         "apiVersion": TRAIN_JOBS.api_version,
         "kind": TRAIN_JOBS.kind,

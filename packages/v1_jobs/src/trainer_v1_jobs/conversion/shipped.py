@@ -21,12 +21,15 @@ _CONTAINER_FIELDS: Final = ("envFrom", "volumeMounts", "securityContext")
 """What it may say of a container there."""
 _TRAINER_FIELDS: Final = ("name", "image", "command", "args", "resources", "env")
 """What it says of the container that trains in `spec.trainer`."""
+_RESTART: Final = "RestartJobSetAndIgnoreMaxRestarts"
+_TOLD_TO_END: Final = {75, 143}
+"""Exit codes of programs that were told to end: after they have saved their state, and at once."""
 
 
 def matching_runtime(spec: Object, runtimes: Iterable[Object]) -> tuple[Object, list[Object]] | None:
     """The first runtime that is equal to one with this spec, but for what a TrainJob can say, and its overrides.
 
-    None if there is none. Whether it makes drained pods again does not count: no shipped one does.
+    None if there is none. How it makes drained pods again does not count, see `survives_disruptions`.
     """
     rest, override = _split(spec)
     if rest is None:
@@ -36,6 +39,31 @@ def matching_runtime(spec: Object, runtimes: Iterable[Object]) -> tuple[Object, 
         if shipped == rest and not own:
             return runtime, [override] if override else []
     return None
+
+
+def survives_disruptions(runtime: Object) -> bool:
+    """Whether a runtime that matches makes drained pods again, alone or with all others, without counting it."""
+    (job,) = runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    return bool(mapping_at(job, "template", "spec").get("podFailurePolicy"))
+
+
+def _answers_disruptions(template: Object) -> bool:
+    """Whether the policies of a JobSet of one Job only say that disrupted pods, or all, start again uncounted."""
+    (job,) = objects_in(template.get("replicatedJobs"))
+    rules = objects_in(mapping_at(job, "template", "spec", "podFailurePolicy").get("rules"))
+    restarts = mapping_at(template, "failurePolicy")
+    is_restarted = [rule.get("action") for rule in objects_in(restarts.get("rules"))] == [_RESTART]
+    action = "FailJob" if is_restarted else "Ignore"
+    return (
+        (not restarts or (is_restarted and not restarts.get("maxRestarts")))
+        and DISRUPTIONS_IGNORED["rules"][0]["onPodConditions"] in [rule.get("onPodConditions") for rule in rules]
+        and all(rule.get("action") == action and _is_of_disruption(rule) for rule in rules)
+    )
+
+
+def _is_of_disruption(rule: Object) -> bool:
+    codes = mapping_at(rule, "onExitCodes")
+    return not codes or (codes.get("operator") == "In" and set(codes.get("values") or ()) <= _TOLD_TO_END)
 
 
 def without_shipped_variables(variables: list[Object], runtime: Object) -> list[Object]:
@@ -57,8 +85,9 @@ def _split(spec: Object) -> tuple[Object | None, Object]:
     if any(variable != UNBUFFERED for variable in container.get("env") or []):
         return None, {}
     job = jobs[0]["template"]["spec"]
-    if job.get("podFailurePolicy") == DISRUPTIONS_IGNORED:
-        del job["podFailurePolicy"]
+    if _answers_disruptions(mapping_at(rest, "template", "spec")):
+        job.pop("podFailurePolicy", None)
+        mapping_at(rest, "template", "spec").pop("failurePolicy", None)
     template = job["template"]
     override = {name: template["spec"].pop(name) for name in _POD_FIELDS if name in template["spec"]}
     change = {name: container.pop(name) for name in _CONTAINER_FIELDS if name in container}

@@ -1,0 +1,83 @@
+"""Disruptions and failures with the shipped runtimes: which of them start a training again, and which count."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from e2e.cluster import Cluster, train_job
+from e2e.waiting import until
+
+pytestmark = pytest.mark.timeout(180)
+
+RESTART = "jobset.sigs.k8s.io/restart-attempt"
+
+TOGETHER = """
+import os, socket, time
+
+if os.environ["ATTEMPT"] != "0":
+    raise SystemExit
+count, port = int(os.environ["PET_NNODES"]), int(os.environ["PET_MASTER_PORT"])
+if os.environ["PET_NODE_RANK"] == "0":
+    server = socket.create_server(("", port))
+    peers = [server.accept()[0] for _ in range(count - 1)]
+else:
+    while True:
+        try:
+            peers = [socket.create_connection((os.environ["PET_MASTER_ADDR"], port))]
+            break
+        except OSError:
+            time.sleep(0.2)
+for peer in peers:
+    peer.settimeout(None)
+    peer.sendall(b"x")
+    assert peer.recv(1) == b"x"
+print("together", flush=True)
+for peer in peers:
+    if not peer.recv(1):
+        raise ConnectionError("a peer has gone")
+"""
+"""Nodes that end with an error as soon as they lose one of them, and end well once they were started again."""
+
+
+def training(name: str, script: str, *, nodes: int = 1, **spec: Any) -> dict[str, Any]:
+    """A TrainJob of a shipped runtime whose nodes know which attempt they are."""
+    job = train_job(name, script, nodes=nodes, runtime="torch-distributed", **spec)
+    source = {"fieldRef": {"fieldPath": f"metadata.annotations['{RESTART}']"}}
+    job["spec"]["trainer"]["env"] = [{"name": "ATTEMPT", "valueFrom": source}]
+    return job
+
+
+def evict(cluster: Cluster, pod: str) -> None:
+    """Evict a pod by the API that `kubectl drain` uses."""
+    metadata = {"name": pod, "namespace": cluster.namespace}
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+    eviction["deleteOptions"] = {"gracePeriodSeconds": 1}
+    path = f"/api/v1/namespaces/{cluster.namespace}/pods/{pod}/eviction"
+    cluster.kubectl("create", "--raw", path, "-f", "-", stdin=json.dumps(eviction))
+
+
+def restarts(cluster: Cluster, name: str) -> tuple[int, int]:
+    """How often the JobSet was started again, and how many of these times count."""
+    status = (cluster.get("jobset", name) or {}).get("status") or {}
+    return status.get("restarts", 0), status.get("restartsCountTowardsMax", 0)
+
+
+def test_an_eviction_is_no_failure(cluster: Cluster) -> None:
+    """All nodes start again when one is evicted, although the other one fails with it, and no restart is used up."""
+    cluster.require_pod_networks()
+    cluster.apply(training("demo", TOGETHER, nodes=2))
+    until(lambda: cluster.log("demo").count("together") == 2, "the nodes are together")
+    evicted = next(pod["metadata"]["name"] for pod in cluster.list("pod") if "-0-1-" in pod["metadata"]["name"])
+    evict(cluster, evicted)
+    cluster.complete("demo")
+    assert restarts(cluster, "demo") == (1, 0)
+
+
+def test_an_error_of_the_program_is_the_last(cluster: Cluster) -> None:
+    """Nothing is tried again unless somebody has said so."""
+    cluster.apply(training("demo", "raise SystemExit(3)"))
+    cluster.wait_for_condition("demo", "Failed")
+    assert restarts(cluster, "demo") == (0, 0)
