@@ -68,16 +68,17 @@ def test_every_field_of_a_spec_is_described(crd: dict[str, Any]) -> None:
 
 
 def test_kubectl_get_columns() -> None:
-    """`kubectl get trainjob` prints NAME STATE PROGRESS % ETA AGE, and with `-o wide` why pods cannot start."""
+    """`kubectl get trainjob` prints NAME STATE PROGRESS % ETA AGE, and with `-o wide` what is less urgent."""
     [version] = DEFINITIONS[0]["spec"]["versions"]
     columns = version["additionalPrinterColumns"]
-    assert [column["name"] for column in columns if column.get("priority")] == ["Pending"]
+    assert [column["name"] for column in columns if column.get("priority")] == ["Pending", "Checkpoint"]
     assert [(column["name"], column["jsonPath"]) for column in columns] == [
         ("State", ".status.state"),
         ("Progress %", ".status['trainerStatus','dataInitializerStatus','modelInitializerStatus'].progressPercentage"),
         ("ETA", ".status.trainerStatus.estimatedRemainingTimeSummary"),
         ("Age", ".metadata.creationTimestamp"),
         ("Pending", '.status.conditions[?(@.type=="Pending")].reason'),
+        ("Checkpoint", ".status.trainerStatus.checkpoint.time"),
     ]
 
 

@@ -925,6 +925,23 @@ def test_notes(job: Object, note: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("state", "notes"),
+    [
+        pytest.param(
+            "Suspended", ("last checkpoint step 80, 1 min ago; 5 steps are to be done again",), id="suspended"
+        ),
+        pytest.param("Running", ("last checkpoint step 80, 1 min ago; 5 steps would be lost now",), id="runs"),
+    ],
+)
+def test_checkpoint(state: str, notes: tuple[str, ...]) -> None:
+    """The last checkpoint is worth knowing, too."""
+    job = train_job(state=state)
+    checkpoint = {"step": 80, "time": "2026-01-01T00:58:30Z"}
+    job["status"]["trainerStatus"] = {"currentStep": 85, "lastUpdatedTime": MADE, "checkpoint": checkpoint}
+    assert answer(job).notes == notes
+
+
+@pytest.mark.parametrize(
     ("kind", "secret", "reasons"),
     [
         pytest.param("Job", "pods", ["Starting"], id="pods"),

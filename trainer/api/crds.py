@@ -31,12 +31,19 @@ TRAIN_JOB_COLUMNS: list[Object] = [
     },
     {"name": "ETA", "type": "string", "jsonPath": ".status.trainerStatus.estimatedRemainingTimeSummary"},
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
-    # With -o wide: the reason alone, for a path cannot leave out a condition that is no longer true.
+    # With -o wide. The reason alone, for a path cannot leave out a condition that is no longer true.
     {
         "name": "Pending",
         "type": "string",
         "jsonPath": '.status.conditions[?(@.type=="Pending")].reason',
         "description": "Why pods cannot start; NoPodWaits once they could.",
+        "priority": 1,
+    },
+    {
+        "name": "Checkpoint",
+        "type": "date",
+        "jsonPath": ".status.trainerStatus.checkpoint.time",
+        "description": "How long ago the last complete checkpoint was saved.",
         "priority": 1,
     },
 ]

@@ -11,9 +11,11 @@ from trainer.controllers.job import deadline_of, expiry_of
 from trainer.explain.cause import SILENT, Cause, Subject, describe, one_line, trainer
 from trainer.explain.snapshot import Snapshot
 from trainer.framework.building.trainer_step import TRAINER_JOBS
+from trainer.framework.status.status import state_word
 from trainer.kube.clock import timestamp
 from trainer.kube.objects import Object, find_condition, is_condition_true, mapping_at, name_of
 from trainer.kube.resource import PODS
+from trainer.view.checkpoint import LastCheckpoint
 from trainer.view.progress import TrainingProgress
 from trainer.workloads.containers import container_statuses
 
@@ -115,7 +117,10 @@ def _last_report(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def notes(snapshot: Snapshot) -> Iterator[str]:
-    """Deadline and time to live, as times and as what is left."""
+    """The last checkpoint, and deadline and time to live, as times and as what is left."""
+    checkpoint = LastCheckpoint.of(_trainer_status(snapshot))
+    if checkpoint is not None and not is_condition_true(snapshot.train_job, ConditionType.COMPLETE):
+        yield checkpoint.sentence(state_word(snapshot.train_job), snapshot.now)
     expiry = expiry_of(snapshot.model)
     if expiry is not None:
         yield f"it is deleted at {_when(expiry, snapshot.now)} (spec.ttlSecondsAfterFinished)"

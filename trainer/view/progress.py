@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from trainer.kube.logs.escaping import visible
 from trainer.progress.interest import MetricValue
 from trainer.progress.pace import summarize
 from trainer.progress.silence import shows_silence
+from trainer.view.checkpoint import LastCheckpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class TrainingProgress:
     """Training metrics first, each kind by name."""
     updated: datetime | None = None
     """When it was measured; None when nothing has been reported."""
+    checkpoint: LastCheckpoint | None = field(default=None, compare=False)
+    """The last complete one, of this run or an earlier one; it is no progress."""
 
     @classmethod
     def of(cls, status: Mapping[str, Any] | TrainerStatus | None) -> TrainingProgress:
@@ -55,6 +58,7 @@ class TrainingProgress:
             total_epochs=_integer(fields, "totalEpochs"),
             metrics=(*_metrics(fields, "trainMetrics"), *_metrics(fields, "evalMetrics", is_eval=True)),
             updated=_time(fields.get("lastUpdatedTime")),
+            checkpoint=LastCheckpoint.of(fields),
         )
 
     def silence_at(self, now: datetime) -> str:

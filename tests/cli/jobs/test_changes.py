@@ -12,6 +12,7 @@ from trainer.explain.suspension import JOB_UID, WORKLOADS
 from trainer.kube.objects import name_of, uid_of
 from trainer_kube_testing import FakeClient
 
+LATER = "2999-01-01T00:00:00Z"
 NAMED = "trainjob.trainer.kubeflow.org/"
 
 
@@ -42,6 +43,21 @@ def test_changes(served: FakeClient, arguments: str, lines: list[str], left: dic
     assert result.stdout.splitlines() == [NAMED + line for line in lines]
     assert result.stderr.count("note: TrainJob ") == (not arguments.startswith("delete")), "one needs no change"
     assert jobs(served) == left
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        pytest.param(85, "note: last checkpoint step 80, 0 s ago; 5 steps are to be done again, unless ", id="later"),
+        pytest.param(80, "", id="at-it"),
+    ],
+)
+def test_suspended_after_a_checkpoint(served: FakeClient, step: int, said: str) -> None:
+    """Who suspends a training reads how many steps it may have to do again."""
+    progress = {"currentStep": step, "lastUpdatedTime": LATER, "checkpoint": {"step": 80, "time": LATER}}
+    served.add(train_job("a", state="Running", trainerStatus=progress))
+    assert CliRunner().invoke(app, "suspend a").stderr.partition("it saves")[0] == said
 
 
 @pytest.mark.usefixtures("cluster")

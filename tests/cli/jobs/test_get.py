@@ -55,6 +55,7 @@ def kep_example(clock: ManualClock, seconds_ago: int = 12) -> dict[str, Any]:
         totalEpochs=5,
         trainMetrics={"loss": "0.2347", "learning_rate": "0.0001", "grad_norm": "1.234"},
         evalMetrics={"eval_loss": "0.2451", "eval_accuracy": "0.8912", "eval_perplexity": "1.277"},
+        checkpoint={"step": 4400, "time": timestamp(clock.now() - timedelta(seconds=250)), "path": "step-4400"},
     )
 
 
@@ -172,11 +173,11 @@ async def test_wide_table(client: FakeClient, clock: ManualClock) -> None:
     await Report(GetFormat.WIDE, console, clock, namespace="default").show(client)
 
     header, first, *_ = text_of(console).splitlines()
-    assert " ".join(header.split()) == "NAME STATE PROGRESS ETA STEP EPOCH METRICS UPDATED NODES RUNTIME AGE"
+    assert " ".join(header.split()) == "NAME STATE PROGRESS ETA STEP EPOCH METRICS UPDATED CHECKPOINT NODES RUNTIME AGE"
     assert re.split(r"  +", first.replace("░  45", "░ 45")) == [
         *("an-example", "Running", "████▌░░░░░ 45%", "9d5h", "4500/10000", "2/5"),
         *("loss 0.2347", "eval_accuracy 0.8912", "eval_loss 0.2451", "eval_perplexity 1.277", "grad_norm 1.234"),
-        *("learning_rate 0.0001", "12s ago", "plain", "13m"),
+        *("learning_rate 0.0001", "12s ago", "4400, 4m10s ago", "plain", "13m"),
     ]
 
 
@@ -191,6 +192,7 @@ async def test_details(client: FakeClient, clock: ManualClock) -> None:
         "",
         "Progress      45 %, step 4500 of 10000, epoch 2 of 5, 9 days 5 hours left",
         "              updated 12 s ago",
+        "              last checkpoint step 4400, 4 min ago; 100 steps would be lost now",
         "Train metrics loss           0.2347",
         "              grad_norm      1.234",
         "              learning_rate  0.0001",

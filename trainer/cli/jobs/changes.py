@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.trainjob_status import State
 from trainer.cli.completion import train_job_names
 from trainer.cli.console import complain, note, say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
@@ -20,6 +21,7 @@ from trainer.cli.manifests import FIELD_MANAGER
 from trainer.cli.options import Context, Kubeconfig, Namespace
 from trainer.explain.decision import set_suspend
 from trainer.kube.client import Client, DeleteOptions, Propagation
+from trainer.kube.clock import SystemClock
 from trainer.kube.errors import ApiError
 from trainer.kube.objects import Object, name_of, namespace_of, uid_of
 
@@ -103,3 +105,6 @@ async def _set_suspend(client: Client, job: Object, *, suspend: bool) -> None:
         note(decision.remark)
         return
     say(f"{reference(job)} {verb}" + (f": {decision.remark}" if decision.remark else ""))
+    checkpoint = state.progress.checkpoint
+    if suspend and checkpoint is not None and checkpoint.steps_since:
+        note(f"{checkpoint.sentence(State.SUSPENDED, SystemClock().now())}, unless it saves another as it ends")

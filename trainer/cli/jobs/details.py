@@ -29,19 +29,20 @@ _RESUMED_BY_OTHERS = ("Suspended", "False")
 _COUNTS = ("active", "ready", "succeeded", "failed", "suspended")
 
 
-def details(job: Object, now: datetime, console: Console | None = None) -> list[Text]:
+def details(job: Object, now: datetime, console: Console | None = None, *, is_gone: bool = False) -> list[Text]:
     """Conditions, complete progress, all metrics, the revision of the code, and the states of its Jobs.
 
     Args:
         job: the TrainJob.
         now: the present time.
         console: the terminal in whose width lines are broken. Default: they are not.
+        is_gone: whether it is shown as it was before it was deleted. Default: it is there.
     """
     row = TrainJobRow.of(job)
     state, status = JobState.of_row(row), job.get("status") or {}
     sections = [
         ("Conditions", list(_conditions(job, now))),
-        ("Progress", list(_progress(state, now))),
+        ("Progress", list(_progress(state, now, is_gone=is_gone))),
         ("Steps", list(_steps(state, now))),
         ("Train metrics", _metrics([metric for metric in state.progress.metrics if not metric.is_eval])),
         ("Eval metrics", _metrics([metric for metric in state.progress.metrics if metric.is_eval])),
@@ -87,7 +88,7 @@ def _is_news(condition: Mapping[str, Any], *, is_suspended: bool) -> bool:
     return status == _NEWS.get(kind, "True") or (is_suspended and (kind, status) == _RESUMED_BY_OTHERS)
 
 
-def _progress(state: JobState, now: datetime) -> Iterator[Text]:
+def _progress(state: JobState, now: datetime, *, is_gone: bool) -> Iterator[Text]:
     progress = state.progress
     parts = [
         "" if progress.percentage is None else f"{progress.percentage} %",
@@ -105,6 +106,8 @@ def _progress(state: JobState, now: datetime) -> Iterator[Text]:
         yield text
     elif state.word == "Running":
         yield Text("none reported yet", style="dim")
+    if progress.checkpoint is not None:
+        yield Text(progress.checkpoint.sentence(None if is_gone else state.word, now))
 
 
 def _steps(state: JobState, now: datetime) -> Iterator[Text]:

@@ -32,7 +32,7 @@ _TROUBLED = ("Failed", "Blocked", "Pending")
 _LONGEST_MESSAGE = 80
 _SHORTEST = {"NAMESPACE": 12, "NAME": 24, "RUNTIME": 14}
 """Columns whose texts are cut, and the cells that they keep while other columns can go."""
-_DISPENSABLE = ("UPDATED", "EPOCH", "STEP", "NODES", "RUNTIME", "AGE")
+_DISPENSABLE = ("UPDATED", "EPOCH", "CHECKPOINT", "STEP", "NODES", "RUNTIME", "AGE")
 """Columns that can go, the first one first."""
 
 
@@ -93,13 +93,15 @@ class JobTable:
 
     def _titles(self) -> Sequence[str]:
         namespace = ["NAMESPACE"] if self.with_namespace else []
-        details = ["EPOCH", _METRICS, "UPDATED", "NODES", "RUNTIME"] if self.is_wide else [_METRICS]
+        details = ["EPOCH", _METRICS, "UPDATED", "CHECKPOINT", "NODES", "RUNTIME"] if self.is_wide else [_METRICS]
         return [*namespace, "NAME", "STATE", "PROGRESS", "ETA", "STEP", *details, "AGE"]
 
     def _cells(self, row: TrainJobRow, state: JobState, now: datetime) -> dict[str, Text]:
         step, progress = state.step, state.shown
         epochs = f"epoch {progress.epochs}" if progress.epochs else ""
-        updated = f"{short_duration((now - progress.updated).total_seconds())} ago" if progress.updated else ""
+        updated = _ago(progress.updated, now) if progress.updated else ""
+        last = state.progress.checkpoint
+        checkpoint = f"{last.step}, {_ago(last.saved, now)}" if last is not None else ""
         metric = Text(next(map(metric_text, self._metrics(state.progress)), ""))
         metric.truncate(_FIRST_METRIC)
         message = state.explanation if state.word in _TROUBLED else ""
@@ -113,6 +115,7 @@ class JobTable:
             "EPOCH": Text(progress.epochs),
             _METRICS: metric,
             "UPDATED": Text(updated),
+            "CHECKPOINT": Text(checkpoint),
             "NODES": Text(str(row.nodes or "")),
             "RUNTIME": Text(printable(row.runtime)),
             "AGE": Text(age(row.created, now)),
@@ -178,6 +181,10 @@ def _eta(state: JobState, now: datetime, *, has_sentence: bool = True) -> Text:
         said = "no report for" if has_sentence else "silent"
         return Text(f"{said} {short_duration((now - progress.updated).total_seconds())}", style="bold yellow")
     return Text(short_remaining(progress))
+
+
+def _ago(moment: datetime, now: datetime) -> str:
+    return f"{short_duration((now - moment).total_seconds())} ago"
 
 
 def age(created: str | None, now: datetime) -> str:

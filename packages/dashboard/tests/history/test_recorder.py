@@ -89,6 +89,23 @@ async def test_life(cluster: Cluster) -> None:
     assert rendered["spec"]["replicatedJobs"][0]["name"] == "node"
 
 
+async def test_checkpoint_of_a_suspended_training(cluster: Cluster) -> None:
+    """A training that saves a checkpoint because it is suspended, and is then deleted, is kept with that checkpoint."""
+    cluster.submit()
+    async with cluster.recorder():
+        cluster.change("demo", state="Suspended")
+        await cluster.until(lambda history: history.trainings() and history.trainings()[0].state == "Suspended")
+        last = {"step": 85, "time": "2026-01-01T00:00:00Z", "path": "step-85"}
+        cluster.change("demo", trainerStatus={"checkpoint": last, "lastUpdatedTime": last["time"]})
+        for _ in range(40):
+            await cluster.clock.advance(0.5)
+        cluster.client.remove(TRAIN_JOBS, "demo", "default")
+        await cluster.until(lambda history: history.trainings()[0].deleted)
+    job = await cluster.ask(lambda history: history.document("uid-of-demo", "trainjob"))
+    assert job is not None
+    assert job["status"]["trainerStatus"]["checkpoint"] == last
+
+
 def kinds_of(objects: list[Object]) -> list[str]:
     return [obj["kind"] for obj in objects]
 

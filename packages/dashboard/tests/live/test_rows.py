@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from packages.dashboard.tests.conftest import train_job
 from trainer.kube.objects import Object
 from trainer_dashboard.live import rows
@@ -34,6 +36,17 @@ def test_bounds() -> None:
     """The page knows how many nodes an elastic training may have."""
     assert page_of(train_job(scale={"nodes": 2, "minNodes": 1, "maxNodes": 4}))["bounds"] == {"least": 1, "most": 4}
     assert page_of(train_job())["bounds"] is None
+
+
+@pytest.mark.parametrize(
+    ("state", "loss"),
+    [("Running", "5 steps would be lost now"), ("Suspended", "5 steps are to be done again"), ("Complete", "")],
+)
+def test_checkpoint(state: str, loss: str) -> None:
+    """The page says what it means that there is no later checkpoint."""
+    progress = {"currentStep": 85, "checkpoint": {"step": 80, "time": "2026-01-01T00:00:00Z"}}
+    assert page_of(train_job(state=state, trainerStatus=progress))["loss"] == loss
+    assert page_of(train_job(state=state))["loss"] == ""
 
 
 def test_long_message() -> None:

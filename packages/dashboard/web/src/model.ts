@@ -66,6 +66,12 @@ interface Condition {
   lastTransitionTime?: string;
 }
 
+export interface Checkpoint {
+  step: number;
+  time: string;
+  path?: string;
+}
+
 export interface TrainerStatus {
   currentStep?: number;
   totalSteps?: number;
@@ -73,6 +79,8 @@ export interface TrainerStatus {
   totalEpochs?: number;
   trainMetrics?: Record<string, string>;
   evalMetrics?: Record<string, string>;
+  /** The last complete one. */
+  checkpoint?: Checkpoint;
   lastUpdatedTime?: string;
 }
 
@@ -90,6 +98,8 @@ export interface Job extends Row {
   conditions: Condition[];
   started: string | null;
   trainerStatus: TrainerStatus | null;
+  /** What it means that no later checkpoint is complete, such as `85 steps would be lost now`; may be empty. */
+  loss: string;
   /** How many nodes an elastic training may have. */
   bounds: { least: number; most: number } | null;
   steps: Step[];

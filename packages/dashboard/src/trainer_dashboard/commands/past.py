@@ -94,7 +94,7 @@ def past_details(history: History, record: TrainingRecord, console: Console) -> 
         yield from _labelled("Forgotten", f"all but this, {moment(record.forgotten)}")
     job = history.document(record.uid, "trainjob")
     if job is not None:
-        yield from details(job, datetime.now(UTC), console)
+        yield from details(job, datetime.now(UTC), console, is_gone=record.deleted is not None)
     for index, event in enumerate(history.events(record.uid)[:_EVENTS]):
         text = printable(f"{event.last}Z  {event.object}  {event.reason}: {event.message}")
         yield Text(f"{'Events' if not index else '':<14}", style="bold").append(text, style="not bold default")

@@ -11,6 +11,7 @@ import msgspec
 from sqlalchemy import Connection, Select, Table, bindparam, delete, exists, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from trainer.api.trainjob_status import State
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import Object, mapping_at
 from trainer.progress.curves import Curve
@@ -25,6 +26,8 @@ from trainer_dashboard.history.training import row_of
 
 EVENTS_LIMIT = 200
 """Events of one training that are kept, the newest."""
+_AT_REST = ENDS | {State.SUSPENDED.value}
+"""States in which the progress, with its last checkpoint, stays as it is."""
 _AT_ONCE = 500
 """Values in one condition IN; databases allow some thousands."""
 
@@ -156,12 +159,12 @@ def save_trainings(
 
 
 def _version_of(kind: str, obj: Mapping[str, Any], state: str) -> str:
-    """What changes with the parts of an object that are worth a write: progress alone is not, until the end."""
+    """What changes with the parts of an object that are worth a write: progress alone is not, while it trains."""
     metadata = mapping_at(obj, "metadata")
     if kind != "trainjob":
         return f"{metadata.get('uid')} {metadata.get('generation') or metadata.get('resourceVersion')}"
     status = mapping_at(obj, "status")
-    kept = {name: value for name, value in status.items() if state in ENDS or name != "trainerStatus"}
+    kept = {name: value for name, value in status.items() if state in _AT_REST or name != "trainerStatus"}
     parts = {name: metadata.get(name) for name in ("labels", "annotations", "deletionTimestamp")}
     return hashlib.sha256(msgspec.json.encode([parts, obj.get("spec"), kept])).hexdigest()
 

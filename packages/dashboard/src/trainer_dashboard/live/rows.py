@@ -36,14 +36,16 @@ def row_of(row: TrainJobRow) -> Object:
 
 def page_of(job: Object, recipe: Object) -> Object:
     """A TrainJob on its page, with what it runs."""
-    status = mapping_at(job, "status")
-    return row_of(TrainJobRow.of(job)) | {
+    status, row = mapping_at(job, "status"), TrainJobRow.of(job)
+    checkpoint = row.progress.checkpoint
+    return row_of(row) | {
         "resourceVersion": resource_version_of(job),
         "generation": metadata_of(job).get("generation"),
         "conditions": objects_in(status.get("conditions")),
         "started": status.get("startTime"),
         "bounds": _bounds(mapping_at(status, "scale")),
         "trainerStatus": mapping_at(status, "trainerStatus") or None,
+        "loss": checkpoint.loss_in(row.state) if checkpoint is not None else "",
         "steps": [
             {"name": name} | mapping_at(status, field) for name, field in STEP_FIELDS.items() if status.get(field)
         ],

@@ -7,7 +7,7 @@ import { LastValues, MetricCharts } from "../job/metrics";
 import { extend } from "../job/store";
 import { Events, Timeline } from "../job/timeline";
 import { moment } from "../format";
-import type { Job, KubeEvent, MetricNews, Past } from "../model";
+import type { Checkpoint, Job, KubeEvent, MetricNews, Past } from "../model";
 import { Back, Facts, Loading, Problems, RuntimeLink, useTitle } from "../parts";
 import { useAnswer } from "../polling";
 import { type PastId, type PastTab, comparePath, href, jobPath, onLink, pastPath, useLocation } from "../route";
@@ -52,7 +52,7 @@ function Body({ kept: { training, job }, tab }: { kept: Kept; tab: PastTab }) {
   return (
     <>
       <Presence of={training} />
-      <PastFacts of={training} />
+      <PastFacts of={training} last={job?.trainerStatus?.checkpoint} />
       {training.message && <p class={`message ${training.state === "Failed" ? "bad" : ""}`}>{training.message}</p>}
       <nav class="tabs" aria-label="Views of the training">
         {TABS.map(([key, title]) => (
@@ -82,7 +82,7 @@ function Presence({ of }: { of: Past }) {
   );
 }
 
-function PastFacts({ of }: { of: Past }) {
+function PastFacts({ of, last }: { of: Past; last: Checkpoint | undefined }) {
   const runtime = of.runtime && (
     <>
       <RuntimeLink of={of} />
@@ -98,6 +98,7 @@ function PastFacts({ of }: { of: Past }) {
         ["Deleted", moment(of.deleted)],
         ["Took", took(of)],
         ["Progress", of.progress === null ? "" : `${of.progress} %`],
+        ["Last checkpoint", last ? `step ${last.step}, ${moment(last.time)}` : ""],
         ["State before it was deleted", of.ended || !of.deleted ? "" : of.state],
         ["Reason", of.reason],
         ["Runtime", runtime],

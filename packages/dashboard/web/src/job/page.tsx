@@ -111,6 +111,7 @@ function JobFacts({ job }: { job: Job }) {
     ["Step", fraction(status?.currentStep, status?.totalSteps)],
     ["Epoch", fraction(status?.currentEpoch, status?.totalEpochs)],
     ["Last report", status?.lastUpdatedTime && !job.ended ? `${age(status.lastUpdatedTime, now)} ago` : ""],
+    ["Last checkpoint", checkpointOf(job, now)],
     [spanOf(job), age(isHeld(job) ? job.since : job.started, end)],
     ...job.steps.map((step): Fact => [
       step.name,
@@ -118,6 +119,11 @@ function JobFacts({ job }: { job: Job }) {
     ]),
   ];
   return <Facts of={facts} />;
+}
+
+function checkpointOf({ trainerStatus, loss }: Job, now: number): string {
+  const last = trainerStatus?.checkpoint;
+  return last ? [`step ${last.step}, ${age(last.time, now)} ago`, loss].filter(Boolean).join("; ") : "";
 }
 
 /** Whether it waits for somebody or something before its pods run. */
