@@ -111,6 +111,44 @@ def test_export_is_listed(initializer: Initializer, tmp_path: Path, capsys: pyte
     assert "\nand 2 other files\n" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("files", "exported"),
+    [
+        pytest.param(["step-9/model.pt", "step-10/model.pt", "step-10/data/a"], "step-10", id="the-last"),
+        pytest.param(
+            ["step-9/model.pt", ".partial-step-10/model.pt", "step-11x/a", "step-12"], "step-9", id="complete"
+        ),
+        pytest.param(
+            ["checkpoint-5/trainer_state.json", "checkpoint-5/model.bin", "checkpoint-6/model.bin"],
+            "checkpoint-5",
+            id="transformers",
+        ),
+    ],
+)
+def test_export_of_a_checkpoint(
+    initializer: Initializer, tmp_path: Path, capsys: pytest.CaptureFixture[str], files: list[str], exported: str
+) -> None:
+    """Of the directory of checkpoints the last complete one is exported, and nothing where a link has its name."""
+    directory = tmp_path / "checkpoints"
+    for name in files:
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(name)
+    (directory / "step-99").symlink_to(tmp_path)
+    environ = {"TRANSFER_PATH": f"{directory}/", "TRAINER_CHECKPOINT_DIR": str(directory)}
+    assert initializer.run(f"file://{tmp_path}/out", "export", **environ) == 0, initializer.message
+    assert contents(tmp_path / "out") == contents(directory / exported)
+    assert f"{directory}/{exported} is in file://{tmp_path}/out" in capsys.readouterr().out
+
+
+def test_export_beside_checkpoints(initializer: Initializer, source: Path, tmp_path: Path) -> None:
+    """A training with checkpoints exports what it is told to, and what it has not saved is an error."""
+    environ = {"TRANSFER_PATH": str(source / "data"), "TRAINER_CHECKPOINT_DIR": str(source)}
+    assert initializer.run(f"file://{tmp_path}/out", "export", **environ) == 0, initializer.message
+    environ = {"TRANSFER_PATH": str(source), "TRAINER_CHECKPOINT_DIR": str(source)}
+    assert initializer.run(f"file://{tmp_path}/out", "export", **environ) == 2
+    assert f"export: {source} has no complete checkpoint, such as step-1200: check" in initializer.message
+
+
 def test_export_of_nothing(initializer: Initializer, tmp_path: Path) -> None:
     """A training that has written nothing has nothing to export, which is an error."""
     assert initializer.run(f"file://{tmp_path}/out", "export", TRANSFER_PATH=str(tmp_path / "empty")) == 2

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from trainer_initializers.checkpoints import with_last_checkpoint
 from trainer_initializers.errors import TransferError, exit_code_of, one_line, printable
 from trainer_initializers.fetch import fetch
 from trainer_initializers.file_store import Exporter, open_store
@@ -69,6 +70,7 @@ def _export(options: TransferOptions, _sleep: Callable[[float], None]) -> None:
         raise TransferError(
             f"{options.shown} cannot be written: export to hf://, s3://, gs://, az://, pvc:// or file://"
         )
+    options = with_last_checkpoint(options)
     files, refused = files_to_export(options)
     if not files and not refused:
         raise TransferError(f"{options.directory} has no files to export: check the volume, or set TRANSFER_PATH")
