@@ -100,6 +100,31 @@ def test_all_fields(cluster: Cluster) -> None:
     }
 
 
+def test_last_checkpoint(cluster: Cluster) -> None:
+    """It is shown with what would be lost, and outlives a suspension, until the next run saves a later one."""
+    body = """
+    say(currentStep=100, totalSteps=1000, checkpoint={"step": 100, "path": "step-100"})
+    say(currentStep=185)
+    live_on()
+    """
+    cluster.apply(training("demo", body))
+    first = wait_for_progress(cluster, "demo", currentStep=185)["checkpoint"]
+    assert (first["step"], first["path"]) == (100, "step-100")
+    header, row = cluster.kubectl("get", "trainjob", "demo", "-o", "wide").stdout.splitlines()
+    assert header.split()[-1] == "CHECKPOINT"
+    assert re.fullmatch(r"\d+s", row.split()[-1])
+    said = cluster.trainer("get", "demo").stdout
+    assert re.search(r"last checkpoint step 100, \d+ s ago; 85 steps would be lost now", said), said
+
+    assert "85 steps are to be done again" in cluster.trainer("suspend", "demo").stderr
+    until(lambda: not cluster.list("pods"), "its pods are gone")
+    assert progress(cluster, "demo")["checkpoint"] == first
+    assert "; 85 steps are to be done again" in cluster.trainer("get", "demo").stdout
+
+    cluster.trainer("resume", "demo")
+    until(lambda: progress(cluster, "demo")["checkpoint"]["time"] > first["time"], "the next run saves one")
+
+
 def test_training_ends_while_no_manager_runs(cluster: Cluster, manager: Manager) -> None:
     """The next manager reads the log of a pod that has ended, and writes the last message."""
     body = """
