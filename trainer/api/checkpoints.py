@@ -48,7 +48,12 @@ class Claim(NamedTuple):
 
     def directory_of(self, name: str, uid: str | None) -> Claim:
         """The directory of a TrainJob, which no other one has, before or after it."""
-        return Claim(self.name, posixpath.join(self.path, f"{name}-{uid or _NO_UID}"))
+        return Claim(self.name, posixpath.join(self.path, directory_name(name, uid)))
+
+
+def directory_name(name: str, uid: str | None) -> str:
+    """How the directory of a TrainJob is called in its claim."""
+    return f"{name}-{uid or _NO_UID}"
 
 
 def parse_claim(text: str) -> Claim:

@@ -56,8 +56,8 @@ def warning(arguments: str) -> str:
         ),
         pytest.param(
             "--checkpoints models",
-            "warning: PersistentVolumeClaim models is ReadOnlyMany, so that no checkpoint can be written: take another "
-            "one\n",
+            "warning: PersistentVolumeClaim models is ReadOnlyMany, which is for reading: take one that can be written "
+            "to\n",
             id="read-only",
         ),
     ],

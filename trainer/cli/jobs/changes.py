@@ -16,6 +16,7 @@ from trainer.cli.console import complain, note, say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.errors import CommandError, ExitCode
 from trainer.cli.jobs.find import find_train_job, reference
+from trainer.cli.jobs.kept_checkpoints import KeptCheckpoints
 from trainer.cli.jobs.state import JobState
 from trainer.cli.manifests import FIELD_MANAGER
 from trainer.cli.options import Context, Kubeconfig, Namespace
@@ -32,15 +33,27 @@ JobNames = Annotated[
 
 
 def delete(
-    names: JobNames, *, namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None
+    names: JobNames,
+    *,
+    checkpoints: Annotated[
+        bool,
+        typer.Option(
+            "--checkpoints",
+            help="Remove what they keep in a claim as well, by a Job; only of those whose pods are gone.",
+        ),
+    ] = False,
+    namespace: Namespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
 ) -> None:
     """Delete TrainJobs with their pods and everything else that was created for them.
 
-    The command does not wait until the pods are gone. A name that is wrong keeps no other from being deleted.
+    Checkpoints in a claim are kept, and the command says where they are. The command does not wait until the pods are
+    gone. A name that is wrong keeps no other from being deleted.
 
-    Exit code: 0; 1 when there is no such TrainJob.
+    Exit code: 0; 1 when there is no such TrainJob, or its checkpoints cannot be removed: then it is kept.
     """
-    _change(names, namespace, kubeconfig, context, _delete)
+    _change(names, namespace, kubeconfig, context, partial(_delete, checkpoints=checkpoints))
 
 
 def suspend(
@@ -48,8 +61,9 @@ def suspend(
 ) -> None:
     """Suspend TrainJobs: their pods are deleted, and start from the beginning when they are resumed.
 
-    A training continues where it was if it reads its own checkpoints from a volume or object storage. Where Kueue
-    decides whether it runs, its Workload is deactivated, which gives its quota back.
+    A training continues where it was if it reads its own checkpoints, such as those of `trainer run --checkpoints`, or
+    from a volume or object storage of its own. Where Kueue decides whether it runs, its Workload is deactivated, which
+    gives its quota back.
 
     Exit code: 0; 1 when there is no such TrainJob, or it has ended; the others are changed.
     """
@@ -89,11 +103,23 @@ def _change(
     raise typer.Exit(run_on(current_cluster(kubeconfig, context), run))
 
 
-async def _delete(client: Client, job: Object) -> None:
+async def _delete(client: Client, job: Object, *, checkpoints: bool) -> None:
     """Delete this TrainJob by uid, not a new one of the same name."""
+    try:
+        kept = await KeptCheckpoints.of(client, job)
+    except ApiError:
+        if checkpoints:
+            raise
+        kept = None  # nothing is known that could be said
+    if checkpoints and kept is not None:
+        await kept.remove(client, SystemClock())
     options = DeleteOptions(propagation=Propagation.BACKGROUND, uid=uid_of(job))
     await client.delete(TRAIN_JOBS, name_of(job), namespace_of(job), options)
     say(f"{reference(job)} deleted")
+    if kept is not None and not checkpoints:
+        note(f"its checkpoints are kept in {kept.place}")
+    elif kept is None and checkpoints:
+        note(f"TrainJob {name_of(job)} has kept no checkpoints in a claim")
 
 
 async def _set_suspend(client: Client, job: Object, *, suspend: bool) -> None:

@@ -68,7 +68,7 @@ async def _problem(client: Client, name: str, namespace: str, nodes: int) -> str
         return f"PersistentVolumeClaim {name} is being deleted, and the pods wait until there is another one"
     modes = {str(mode) for mode in mapping_at(claim, "spec").get("accessModes") or []}
     if modes == {_READ_ONLY}:
-        return f"PersistentVolumeClaim {name} is {_READ_ONLY}, so that no checkpoint can be written: take another one"
+        return f"PersistentVolumeClaim {name} is {_READ_ONLY}, which is for reading: take one that can be written to"
     if nodes > 1 and modes and modes <= _OF_ONE_NODE:
         mode = min(modes)
         return (
