@@ -58,49 +58,59 @@ def test_names_of_the_past_keep_no_finalizers(name: str) -> None:
     assert refused(new, old) == []
 
 
-@pytest.mark.parametrize("change", [{"trainer": {"numNodes": 3}}, {"trainer": None}, {"trainer": {"args": ["x"]}}])
-@pytest.mark.parametrize("suspend", [True, False])
+SMALL = {"limits": {"cpu": "1"}}
+
+
+@pytest.mark.parametrize(
+    ("change", "suspend"),
+    [
+        ({"trainer": {"numNodes": 3}}, False),
+        ({"trainer": {"numNodes": 2, "resourcesPerNode": SMALL}}, False),
+        ({"trainer": {"numNodes": 3}, "suspend": True}, False),
+        ({"trainer": None}, True),
+        ({"trainer": {"args": ["x"]}}, True),
+        ({"trainer": {"numNodes": 3, "image": "i"}}, True),
+        ({"trainer": {"numNodes": 3, "numProcPerNode": 2}}, True),
+    ],
+)
 def test_what_jobs_were_made_of_stays(change: dict[str, Any], suspend: bool) -> None:
-    """A JobSet that has started cannot take over another image, command or size, suspended or not."""
+    """Pods that run have one size, and all pods of a TrainJob one image, command and number of processes."""
     old = stored(created=True, suspend=suspend, trainer={"numNodes": 2})
-    old["status"]["startTime"] = "2026-01-02T03:04:05Z"
     assert refused(changed(old, **change), old) == [f"spec.trainer: Forbidden: {rules.TRAINER_IMMUTABLE}"]
 
 
 IDLE = {"name": "node", "ready": 0, "succeeded": 0, "failed": 0, "active": 0, "suspended": 1}
+STARTED = {"startTime": "2026-01-02T03:04:05Z"}
 
 
 @pytest.mark.parametrize(
-    ("before", "change", "status", "accepted"),
+    ("before", "change", "status"),
     [
-        pytest.param({"numNodes": 2}, {"trainer": {"numNodes": 3}}, {}, True, id="changed"),
-        pytest.param({"numNodes": 2}, {"trainer": {"numNodes": 3}, "suspend": False}, {}, True, id="and-resumed"),
-        pytest.param({"numNodes": 2}, {"trainer": {}}, {}, True, id="taken-back"),
-        pytest.param(None, {"trainer": {"numNodes": 3}}, {}, True, id="added"),
-        pytest.param({"args": ["x"]}, {"trainer": {"args": ["x"], "numNodes": 3}}, {}, True, id="beside-others"),
-        pytest.param({"numNodes": 2}, {"trainer": {"numNodes": 3}}, {"jobsStatus": [IDLE]}, True, id="jobs-exist"),
-        pytest.param({"numNodes": 2}, {"trainer": {"numNodes": 3, "args": ["x"]}}, {}, False, id="other-args"),
-        pytest.param({"numNodes": 2}, {"trainer": None}, {}, False, id="no-trainer"),
+        pytest.param({"numNodes": 2}, {"trainer": {"numNodes": 3}}, {}, id="changed"),
+        pytest.param({"numNodes": 2}, {"trainer": {"numNodes": 3}, "suspend": False}, {}, id="and-resumed"),
+        pytest.param({"numNodes": 2}, {"trainer": {}}, {}, id="taken-back"),
+        pytest.param(None, {"trainer": {"numNodes": 3}}, {}, id="added"),
+        pytest.param({"args": ["x"]}, {"trainer": {"args": ["x"], "numNodes": 3}}, {}, id="beside-others"),
+        pytest.param({"numNodes": 2}, {"trainer": {"numNodes": 3}}, STARTED, id="has-started"),
+        pytest.param({}, {"trainer": {"resourcesPerNode": SMALL}}, STARTED, id="resources-added"),
+        pytest.param({"resourcesPerNode": SMALL}, {"trainer": {}}, STARTED, id="resources-taken-back"),
+        pytest.param(
+            {"numNodes": 2, "resourcesPerNode": SMALL},
+            {"trainer": {"numNodes": 1, "resourcesPerNode": {"limits": {"cpu": "2"}}}, "suspend": False},
+            STARTED,
+            id="both",
+        ),
         *(
-            pytest.param(
-                {"numNodes": 2},
-                {"trainer": {"numNodes": 3}},
-                {"jobsStatus": [IDLE, IDLE | {"name": "b", count: 1}]},
-                False,
-                id=count,
-            )
+            pytest.param({"numNodes": 2}, {"trainer": {"numNodes": 3}}, {"jobsStatus": [IDLE | {count: 1}]}, id=count)
             for count in ("active", "ready", "succeeded", "failed")
         ),
     ],
 )
-def test_the_size_of_what_has_not_started(
-    before: Object | None, change: dict[str, Any], status: Object, accepted: bool
-) -> None:
-    """Its JobSet is created again."""
+def test_size_and_resources_while_suspended(before: Object | None, change: dict[str, Any], status: Object) -> None:
+    """Its JobSet is created again, once its pods are gone."""
     old = changed(stored(created=True, suspend=True), trainer=before)
     old["status"] |= status
-    new = changed(old, **change)
-    assert refused(new, old) == ([] if accepted else [f"spec.trainer: Forbidden: {rules.TRAINER_IMMUTABLE}"])
+    assert refused(changed(old, **change), old) == []
 
 
 @pytest.mark.parametrize(
@@ -267,6 +277,15 @@ def test_an_elastic_training_that_has_ended(end: str) -> None:
     assert refused(changed(old, trainer={"numNodes": 3}), old) == [
         f"spec.trainer: Forbidden: {rules.TRAINER_IMMUTABLE}"
     ]
+
+
+def test_resources_of_an_elastic_training() -> None:
+    """They may change while it is suspended, as those of any other."""
+    old = elastic(trainer={"numNodes": 2})
+    new = changed(old, trainer={"numNodes": 2, "resourcesPerNode": SMALL})
+    assert refused(new, old) == [f"spec.trainer: Forbidden: {rules.TRAINER_IMMUTABLE}"]
+    old["spec"]["suspend"] = True
+    assert refused(new, old) == []
 
 
 @pytest.mark.parametrize(

@@ -31,12 +31,15 @@ from trainer_kube_testing import FakeClient, ManualClock, settle
 V1 = SERVED[TRAIN_JOBS]
 KUEUE = "kueue.x-k8s.io/manager"
 COUNTS = {"ready": 0, "succeeded": 0, "failed": 0, "active": 0, "suspended": 0}
-PODS = {
+PODS: Object = {
     "containers": [{"name": "node", "image": "i"}],
     "nodeSelector": {"disk": "ssd"},
     "tolerations": [{"key": "gpu", "operator": "Exists"}],
 }
-JOB = {"name": "node", "template": {"metadata": {"labels": {STEP: "trainer"}}, "spec": {"template": {"spec": PODS}}}}
+JOB: Object = {
+    "name": "node",
+    "template": {"metadata": {"labels": {STEP: "trainer"}}, "spec": {"template": {"spec": PODS}}},
+}
 RUNTIME: Object = {
     "apiVersion": V1.api_version,
     "kind": "ClusterTrainingRuntime",
@@ -116,6 +119,12 @@ class Cluster:
         self.client.add(self.jobset | {"status": {"replicatedJobsStatus": counted, "terminalState": terminal}})
         await settle()
 
+    async def collect(self) -> None:
+        """The garbage collector has deleted what a JobSet owned that waits for it."""
+        if "foregroundDeletion" in self.jobset["metadata"].get("finalizers", ()):
+            self.client.remove(JOBSETS, "demo", "default")
+        await settle()
+
     @property
     def train_job(self) -> Object:
         """The only TrainJob."""
@@ -160,6 +169,7 @@ async def test_a_life_in_a_queue(cluster: Cluster) -> None:
             await cluster.run_jobset(suspended=1)
             assert [job["active"] for job in cluster.train_job["status"]["jobsStatus"]] == [0]
             await cluster.change(runtimePatches=[entry()])
+            await cluster.collect()
             assert cluster.jobset["spec"] == waiting
         await cluster.change(runtimePatches=[entry(FLAVOR)])
         await cluster.change(suspend=False)
@@ -168,6 +178,56 @@ async def test_a_life_in_a_queue(cluster: Cluster) -> None:
         assert complete["status"] == "True"
         assert complete["message"]
         assert [job["succeeded"] for job in cluster.train_job["status"]["jobsStatus"]] == [1]
+
+
+def flavor(pool: str) -> Object:
+    """Where the pods of a Job run once they are admitted."""
+    placed = {"nodeSelector": {"pool": pool}, "tolerations": [{"key": pool, "operator": "Exists"}]}
+    return {"name": "node", "template": {"spec": {"template": {"spec": placed}}}}
+
+
+async def test_another_flavor(cluster: Cluster) -> None:
+    """The JobSet is made anew when the first flavor is taken back, so its Jobs have the second alone."""
+    async with cluster.managed():
+        await cluster.submit()
+        await cluster.change(runtimePatches=[entry(flavor("a"))])
+        await cluster.change(suspend=False)
+        first = cluster.jobset["metadata"]["uid"]
+        await cluster.run_jobset(active=1, ready=1)
+        await cluster.change(suspend=True)
+        await cluster.run_jobset(suspended=1)
+        assert cluster.jobset["metadata"]["uid"] == first
+        await cluster.change(runtimePatches=[entry()])
+        await cluster.collect()
+        anew = cluster.jobset["metadata"]["uid"]
+        assert anew != first
+        await cluster.change(runtimePatches=[entry(flavor("b"))])
+        await cluster.change(suspend=False)
+        assert cluster.jobset["metadata"]["uid"] == anew
+        (job,) = cluster.jobset["spec"]["replicatedJobs"]
+        pods = job["template"]["spec"]["template"]["spec"]
+        assert pods["nodeSelector"] == {"disk": "ssd", "pool": "b"}
+        assert [each["key"] for each in pods["tolerations"]] == ["b"], "JobSet adds them to those of the runtime"
+
+
+async def test_another_number_of_nodes(cluster: Cluster) -> None:
+    """What was changed while it ran takes effect when it is suspended, on the runtime that it was built on."""
+    async with cluster.managed():
+        await cluster.submit(suspend=False)
+        await cluster.run_jobset(active=1, ready=1)
+        await cluster.change(trainer={"numNodes": 1})
+        assert cluster.runs_what_is_counted() is False
+        newer = JOB | {"template": JOB["template"] | {"spec": {"template": {"spec": PODS | {"hostIPC": True}}}}}
+        template = {"spec": {"replicatedJobs": [newer]}}
+        cluster.client.add(RUNTIME | {"spec": RUNTIME["spec"] | {"template": template}})
+        await cluster.change(suspend=True)
+        assert cluster.jobset["spec"]["suspend"]
+        await cluster.run_jobset(suspended=1)
+        await cluster.collect()
+        await cluster.change(suspend=False)
+        assert cluster.runs_what_is_counted()
+        (job,) = cluster.jobset["spec"]["replicatedJobs"]
+        assert "hostIPC" not in job["template"]["spec"]["template"]["spec"]
 
 
 async def test_the_deadline_does_not_run_in_the_queue(cluster: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""TrainJobs that have not started get another number of nodes: their JobSet is deleted and created again."""
+"""Suspended TrainJobs ask for other pods: their JobSet is deleted and created again."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import pytest
 
 from tests.controllers.conftest import Cluster
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
+from trainer.api.jobset_labels import JOB_INDEX, JOBSET_NAME, JOBSET_UID, REPLICATED_JOB
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.kube.client import ObjectRequest, Verb
-from trainer.kube.objects import Object
-from trainer.kube.resource import CONFIG_MAPS, SECRETS
+from trainer.kube.objects import Object, uid_of
+from trainer.kube.resource import CONFIG_MAPS, PODS, SECRETS
 from trainer.webhooks.mutability import forbidden_changes
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle
@@ -29,6 +30,12 @@ async def resize(cluster: Cluster, nodes: int, **spec: Any) -> None:
     changes = {"trainer": {"numNodes": nodes}} | spec
     assert list(forbidden_changes(before, before | {"spec": before["spec"] | changes})) == []
     await cluster.change(before, **changes)
+
+
+def template_of(jobset: Object) -> Object:
+    """The pods of a JobSet."""
+    found: Object = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    return found
 
 
 def deletions(cluster: Cluster) -> int:
@@ -85,10 +92,84 @@ async def test_a_jobset_that_somebody_resumes_meanwhile(cluster: Cluster) -> Non
         await cluster.clock.advance(5)
         await cluster.collect()
         assert (size(cluster.jobset), cluster.jobset["spec"]["suspend"]) == (2, False)
+        created = "Succeeded to create Jobs; JobSet is made anew once it is suspended"
+        assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", created)
         await peer.patch(JOBSETS, "demo", {"spec": spec | {"suspend": True}}, "default", field_manager="kueue")
         await settle()
         await cluster.collect()
-        assert size(cluster.jobset) == 2, "it has run"
+        assert size(cluster.jobset) == 3, "nothing of it runs"
+
+
+def pod_of(jobset: Object) -> Object:
+    """A pod of a JobSet."""
+    labels = {JOBSET_NAME: "demo", JOBSET_UID: uid_of(jobset), REPLICATED_JOB: "node", JOB_INDEX: "0"}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "name": "demo-node-0", "uid": "j", "controller": True}
+    metadata = {"name": "demo-node-0-0-x", "namespace": "default", "labels": labels, "ownerReferences": [job]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": {"phase": "Running"}}
+
+
+async def test_a_training_that_has_run(cluster: Cluster) -> None:
+    """It is resumed with fewer nodes and back, each time once its pods have ended, and on the runtime as it was."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(trainer={"numNodes": 2}))
+        await cluster.put(pod_of(cluster.jobset))
+        await cluster.run_jobset(active=1, ready=1)
+        former = cluster.train_job["status"]
+        await cluster.put(runtime_object(replicated_job("node", {"name": "trainer", "image": "newer"})))
+        for nodes in (1, 2):
+            await cluster.change(cluster.train_job, suspend=True)
+            await cluster.run_jobset(suspended=1)
+            await resize(cluster, nodes)
+            created = "Succeeded to create Jobs; JobSet is made anew once pod demo-node-0-0-x has ended"
+            assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", created)
+            assert cluster.events[-1] == ("Normal", "JobsCreationSucceeded", created)
+            cluster.forget_requests()
+            await cluster.resync()
+            assert cluster.writes == []
+            await cluster.change(cluster.train_job, suspend=False)
+            assert cluster.jobset["spec"]["suspend"], "its pod still runs"
+            assert deletions(cluster) == 0
+            cluster.client.remove(PODS, "demo-node-0-0-x", "default")
+            await cluster.clock.advance(1)
+            assert deletions(cluster) == 1
+            await cluster.collect()
+            assert (size(cluster.jobset), bool(cluster.jobset["spec"].get("suspend"))) == (nodes, False)
+            assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", "Succeeded to create Jobs")
+            await cluster.put(pod_of(cluster.jobset))
+            await cluster.run_jobset(active=1, ready=1)
+            assert cluster.train_job["status"]["state"] == "Running"
+        (container,) = template_of(cluster.jobset)["containers"]
+        assert container["image"] == "runtime-image"
+        for name in ("startTime", "runtimeDigest"):
+            assert cluster.train_job["status"][name] == former[name]
+
+
+async def test_a_second_admission(cluster: Cluster) -> None:
+    """The pods have the node selectors, tolerations and resources of the second alone."""
+
+    def placed(pool: str) -> Object:
+        return {"targetJobs": [{"name": "node"}], "nodeSelector": {pool: "1"}, "tolerations": [{"key": pool}]}
+
+    small, large = ({"limits": {"cpu": cpu}} for cpu in ("1", "2"))
+    async with cluster.managed():
+        await cluster.put(train_job_object(suspend=True, trainer={"resourcesPerNode": small}))
+        await cluster.change(cluster.train_job, podSpecOverrides=[placed("a")])
+        await cluster.change(cluster.train_job, suspend=False)
+        assert deletions(cluster) == 0, "JobSet adds what is new"
+        await cluster.run_jobset(active=1, ready=1)
+        await cluster.change(cluster.train_job, suspend=True)
+        await cluster.run_jobset(suspended=1)
+        changes = {"podSpecOverrides": [placed("b")], "trainer": {"resourcesPerNode": large}}
+        before = cluster.train_job
+        assert list(forbidden_changes(before, before | {"spec": before["spec"] | changes})) == []
+        await cluster.change(before, **changes)
+        assert deletions(cluster) == 1
+        await cluster.change(cluster.train_job, suspend=False)
+        await cluster.collect()
+        pods = template_of(cluster.jobset)
+        assert (pods["nodeSelector"], pods["tolerations"]) == ({"b": "1"}, [{"key": "b"}])
+        assert pods["containers"][0]["resources"] == large
+        assert deletions(cluster) == 1
 
 
 async def test_what_a_webhook_changes_is_no_reason(cluster: Cluster) -> None:
@@ -99,13 +180,17 @@ async def test_what_a_webhook_changes_is_no_reason(cluster: Cluster) -> None:
         if request.verb is Verb.APPLY and request.resource == JOBSETS:
             jobset: Any = request.body
             (job,) = jobset["spec"]["replicatedJobs"]
-            job["template"]["spec"]["template"]["spec"]["containers"][0]["image"] = "mirror/image"
+            pods = job["template"]["spec"]["template"]["spec"]
+            pods["containers"][0]["image"] = "mirror/image"
+            pods["tolerations"] = [{"key": "mirrored"}]
         return await send(request)
 
     cluster.client.send = mirrored  # type: ignore[method-assign]
     async with cluster.managed():
         await cluster.put(train_job_object(suspend=True))
         await cluster.resync()
+        await cluster.change(cluster.train_job, suspend=False)
+        await cluster.change(cluster.train_job, suspend=True)
         assert deletions(cluster) == 0
         await resize(cluster, 3)
         for _ in range(3):

@@ -208,56 +208,6 @@ def test_what_may_not_change_is_reported() -> None:
     }
 
 
-NONE = {"name": "node", "ready": 0, "succeeded": 0, "failed": 0, "active": 0, "suspended": 1}
-
-
-@pytest.mark.parametrize(
-    ("changes", "may_recreate"),
-    [
-        pytest.param({}, True, id="suspended-since-creation"),
-        pytest.param({"status": {"replicatedJobsStatus": [NONE]}}, True, id="jobs-exist"),
-        pytest.param({"status": {"replicatedJobsStatus": [NONE | {"active": 1}]}}, False, id="pods-are-there"),
-        pytest.param({"status": {"replicatedJobsStatus": [NONE | {"ready": 1}]}}, False, id="pods-are-ready"),
-        pytest.param({"status": {"replicatedJobsStatus": [NONE | {"succeeded": 1}]}}, False, id="a-job-succeeded"),
-        pytest.param({"status": {"replicatedJobsStatus": [NONE | {"failed": 1}]}}, False, id="a-job-failed"),
-        pytest.param({"status": {"restarts": 1}}, False, id="restarted"),
-        pytest.param({"note": "true"}, False, id="suspended-again"),
-    ],
-)
-@pytest.mark.parametrize("suspend", [True, False])
-def test_a_jobset_that_has_run_nothing_may_be_created_again(changes: Object, may_recreate: bool, suspend: bool) -> None:
-    """It has been suspended since it was created; the note of that stays until it is resumed."""
-    before = train_job(suspend=True)
-    existing = stored(build(before, runtime())) | {"status": changes.get("status") or {}}
-    if "note" in changes:
-        existing["metadata"]["annotations"] = {SUSPEND: changes["note"]}
-    change = revision(before, train_job(suspend=suspend, trainer={"numNodes": 2}), existing)
-    assert change.may_recreate is may_recreate
-    note = "from-creation" if may_recreate else "true"
-    assert change.object["metadata"]["annotations"][SUSPEND] == (note if suspend else "false")
-
-
-@pytest.mark.parametrize("trainer", [pytest.param({"image": "new"}, id="image"), pytest.param({}, id="nothing")])
-def test_a_jobset_of_the_same_size_is_not_created_again(trainer: Object) -> None:
-    """It keeps its place in a queue, also when a later version of the manager builds JobSets differently."""
-    before = train_job(suspend=True, trainer={"image": "old"})
-    change = revision(before, train_job(suspend=True, trainer=trainer), stored(build(before, runtime())))
-    assert change.refused
-    assert not change.may_recreate
-
-
-def test_a_jobset_that_others_have_resumed_is_not_created_again() -> None:
-    """That is noted, so that it counts as started when they suspend it again."""
-    before = train_job(suspend=True)
-    existing = stored(build(before, runtime()))
-    existing["spec"]["suspend"] = False
-    change = revision(before, train_job(suspend=True, trainer={"numNodes": 2}), existing)
-    assert (change.is_resumed, change.may_recreate) == (True, False)
-    assert change.object["metadata"]["annotations"][SUSPEND] == "true"
-    existing = change.object | {"spec": change.object["spec"] | {"suspend": True}}
-    assert not revision(before, train_job(suspend=True, trainer={"numNodes": 2}), existing).may_recreate
-
-
 OURS = {APPLIED_HASH: "0"}
 """Annotation of a JobSet that this manager has made."""
 BY_TRAIN_JOB = {SUSPEND: "true"}

@@ -23,8 +23,8 @@ RUNTIME_IMMUTABLE: Final = (
 )
 CREATED_IMMUTABLE: Final = f"is immutable once the Jobs have been created: {_AGAIN}"
 TRAINER_IMMUTABLE: Final = (
-    "is immutable once the Jobs have been created, except numNodes while the TrainJob is suspended and has never "
-    f"started: {_AGAIN}"
+    "is immutable once the Jobs have been created, except numNodes and resourcesPerNode while the TrainJob is "
+    f"suspended: suspend it before, or {_AGAIN}"
 )
 SCALE_BOUNDS: Final = (
     "must be between minNodes and maxNodes of status.scale: the elastic training runs on no other number"
@@ -50,15 +50,9 @@ _CREATED: Final = (
     " && oldSelf.status.conditions.exists(c, c.type == 'Created' && c.status == 'True')"
 )
 _FINISHED: Final = "oldSelf.status.conditions.exists(c, c.type in ['Complete', 'Failed'] && c.status == 'True')"
-_UNSTARTED: Final = (
-    "has(oldSelf.spec.suspend) && oldSelf.spec.suspend && !has(oldSelf.status.startTime)"
-    " && (!has(oldSelf.status.jobsStatus) || oldSelf.status.jobsStatus.all(j,"
-    " j.active == 0 && j.ready == 0 && j.succeeded == 0 && j.failed == 0))"
-)
-_SUSPENDED: Final = (
-    "((has(self.spec.suspend) && self.spec.suspend) || (has(oldSelf.spec.suspend) && oldSelf.spec.suspend))"
-)
-_FIXED_TRAINER_MEMBERS: Final = ("image", "command", "args", "env", "resourcesPerNode", "numProcPerNode")
+_WAS_SUSPENDED: Final = "(has(oldSelf.spec.suspend) && oldSelf.spec.suspend)"
+_SUSPENDED: Final = f"((has(self.spec.suspend) && self.spec.suspend) || {_WAS_SUSPENDED})"
+_FIXED_TRAINER_MEMBERS: Final = ("image", "command", "args", "env", "numProcPerNode")
 _FIXED_OVERRIDE_MEMBERS: Final = (
     "containers",
     "initContainers",
@@ -127,20 +121,21 @@ def _fixed_once_created(name: str) -> Object:
 
 
 def _fixed_trainer() -> Object:
-    """The number of nodes may change before the Jobs have started; that of an elastic training, until it ends.
+    """Number and resources of the nodes may change while suspended, that of an elastic training until it ends.
 
     An elastic training has `status.scale`, and always a number, which autoscalers read. Nothing else may change.
     """
     new, old = "self.spec.trainer", "oldSelf.spec.trainer"
     unchanged = _same("self.spec", "oldSelf.spec", "trainer")
-    others = " && ".join(
-        f"has({new}.{member}) == (has({old}) && has({old}.{member}))"
+    same = {
+        member: f"has({new}.{member}) == (has({old}) && has({old}.{member}))"
         f" && (!has({new}.{member}) || {new}.{member} == {old}.{member})"
-        for member in _FIXED_TRAINER_MEMBERS
-    )
-    is_elastic = "has(oldSelf.status.scale)"
-    may_change = f"(({is_elastic} && has({new}.numNodes)) || (!{is_elastic} && {_UNSTARTED}))"
-    resized = f"!{_FINISHED} && has({new}) && {may_change} && {others}"
+        for member in (*_FIXED_TRAINER_MEMBERS, "resourcesPerNode")
+    }
+    others = " && ".join(same[member] for member in _FIXED_TRAINER_MEMBERS)
+    size = f"(has(oldSelf.status.scale) ? has({new}.numNodes) : {_WAS_SUSPENDED})"
+    resources = f"({_WAS_SUSPENDED} || ({same['resourcesPerNode']}))"
+    resized = f"!{_FINISHED} && has({new}) && {size} && {resources} && {others}"
     return _forbidden(f"!({_CREATED}) || ({unchanged}) || ({resized})", TRAINER_IMMUTABLE, "trainer")
 
 

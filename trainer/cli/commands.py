@@ -64,7 +64,7 @@ COMMANDS = {
     "resume": Listed(Panel.CHANGE, "trainer.cli.jobs.changes",
         "Resume TrainJobs that are suspended; those of a queue of Kueue wait in it until they are admitted."),
     "scale": Listed(Panel.CHANGE, "trainer.cli.jobs.scale",
-        "Change the number of nodes of an elastic TrainJob while it runs, or of any other before it has started."),
+        "Change the number of nodes of an elastic TrainJob while it runs, or of any other while it is suspended."),
     "delete": Listed(Panel.CHANGE, "trainer.cli.jobs.changes",
         "Delete TrainJobs with their pods and everything else that was created for them."),
     "up": Listed(Panel.LAPTOP, "trainer.cli.local.up",

@@ -44,6 +44,9 @@ _UNREPORTED = (
 _MOST_MADE = 4096
 """TrainJobs whose status waits and may be written without a build."""
 
+_MOST_BUILT = 4096
+"""TrainJobs whose runtimes are remembered while what runs their pods is made anew."""
+
 _ANYTHING = TRAIN_JOBS, ObjectKey("", "")
 
 log = get_logger(__name__)
@@ -112,6 +115,8 @@ class JobObjects:
         self._keeps_digest = keeps_digest
         self._take_over = take_over
         self._made: BoundedDict[ObjectKey, _Made] = BoundedDict(_MOST_MADE)
+        self._built: BoundedDict[str, str] = BoundedDict(_MOST_BUILT)
+        """Digests of runtimes by the uid of the TrainJob, where its status has no field for it."""
         self._changed: dict[ObjectKey, set[ObjectId]] = {}
         """What has changed while the objects of a TrainJob are built and applied."""
 
@@ -230,9 +235,13 @@ class JobObjects:
     def _built_on(self, job: Job) -> str | None:
         """The digest of the runtime that the TrainJob was built on, by its status or by the objects that run pods.
 
-        Empty if it is not recorded, as where another manager has built it; None before it is built.
+        Empty if it is not recorded, as where another manager has built it; None before it is built. What runs pods may
+        be gone because it is made anew.
         """
-        return _recorded(job) or self._deployer.built_on(job.stored, self._pipeline.suspension(job.model))
+        digest = _recorded(job) or self._deployer.built_on(job.stored, self._pipeline.suspension(job.model))
+        if digest and not self._keeps_digest:
+            self._built[job.uid] = digest
+        return self._built.get(job.uid) if digest is None else digest
 
     async def _apply(self, job: Job, plan: _Plan, *, exists: bool) -> Ensured:
         try:
@@ -250,6 +259,7 @@ class JobObjects:
         return self._existing(
             plan.runtime_digest,
             f"{plan.note}{_note(result)}",
+            announced="".join(f"; {each}" for each in result.replaced),
             is_resumed=result.is_resumed,
             retry_after=RETRY_AFTER if result.rejected else None,
         )
@@ -259,6 +269,7 @@ class JobObjects:
         digest: str,
         note: str = "",
         *,
+        announced: str = "",
         is_resumed: bool = False,
         error: Exception | None = None,
         retry_after: float | None = None,
@@ -266,7 +277,7 @@ class JobObjects:
         return Ensured(
             True,
             ConditionReason.JOBS_CREATION_SUCCEEDED,
-            f"{JOBS_CREATED}{note}",
+            f"{JOBS_CREATED}{note}{announced}",
             is_whole=not note,
             runtime_digest=digest if self._keeps_digest else "",
             is_resumed=is_resumed,

@@ -7,12 +7,12 @@
 | labels, annotations, jobSetMetadata; nodeSelector, tolerations, schedulingGates, metadata and what says who changes
   them of podSpecOverrides | before the Jobs exist, then while suspended |
 | trainer.numNodes of an elastic training | between its bounds, until it ends |
-| trainer.numNodes of any other training | before the Jobs exist, then while suspended, until it is first resumed |
+| trainer.numNodes of any other training, trainer.resourcesPerNode | before the Jobs exist, then while suspended |
 | everything else | before the Jobs exist |
 
 The Jobs exist when the condition Created is true. While suspended means: suspended before or after the change, and no
-Job has active pods; JobSet allows the same changes then. JobSet never allows another number of nodes: a JobSet that has
-been suspended since its creation is created again.
+Job has active pods; JobSet allows the same changes then. For the trainer it means: suspended before the change; JobSet
+never allows that one, so a suspended JobSet is created again once its pods have ended.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _IMMUTABLE = {
     "activeDeadlineSeconds": DEADLINE_IMMUTABLE,
 }
 _FIXED_ONCE_CREATED = ("runtimeRef", "trainer", "datasetConfig", "modelConfig")
-_SIZE = ("spec.trainer", "spec.trainer.numNodes")
+_SIZE = ("numNodes", "resourcesPerNode")
 _SCHEDULING = ("labels", "annotations", "jobSetMetadata")
 _SCHEDULING_OF_PODS = (
     "nodeSelector",
@@ -51,7 +51,6 @@ _SCHEDULING_OF_PODS = (
     "manager",
     "time",
 )
-_COUNTS = ("active", "ready", "succeeded", "failed")
 _OVERRIDES = "podSpecOverrides"
 
 
@@ -67,7 +66,7 @@ def forbidden_changes(old: Object, new: Object) -> Iterator[FieldError]:
     before = _resized(old, before, after)
     for name in _FIXED_ONCE_CREATED:
         yield from (
-            forbidden(path, TRAINER_IMMUTABLE if path in _SIZE else CREATED_IMMUTABLE)
+            forbidden(path, TRAINER_IMMUTABLE if _is_of_size(path) else CREATED_IMMUTABLE)
             for path in changes(before.get(name), after.get(name), f"spec.{name}")
         )
     former, present = _without_scheduling(before), _without_scheduling(after)
@@ -95,25 +94,27 @@ def _out_of_bounds(old: Object, before: Object, after: Object) -> Iterator[Field
 
 
 def _resized(old: Object, before: Object, after: Object) -> Object:
-    """The former spec, with the new number of nodes if that may change."""
-    if not isinstance(after.get("trainer"), dict):
+    """The former spec, with number and resources of the nodes that may change."""
+    wanted = after.get("trainer")
+    if not isinstance(wanted, dict):
         return before
-    is_elastic, nodes = bool((old.get("status") or {}).get("scale")), _nodes(after)
-    ended = any(is_condition_true(old, end) for end in (ConditionType.COMPLETE, ConditionType.FAILED))
-    if ended or not (nodes is not None if is_elastic else _is_unstarted(old)):
+    is_elastic, is_suspended = bool((old.get("status") or {}).get("scale")), bool(before.get("suspend"))
+    if any(is_condition_true(old, end) for end in (ConditionType.COMPLETE, ConditionType.FAILED)):
         return before
-    trainer = {name: value for name, value in (before.get("trainer") or {}).items() if name != "numNodes"}
-    return before | {"trainer": trainer | ({} if nodes is None else {"numNodes": nodes})}
+    may_change = {
+        "numNodes": _nodes(after) is not None if is_elastic else is_suspended,
+        "resourcesPerNode": is_suspended,
+    }
+    changed = {name for name in _SIZE if may_change[name]}
+    kept = {name: value for name, value in (before.get("trainer") or {}).items() if name not in changed}
+    trainer = kept | {name: wanted[name] for name in changed & wanted.keys()}
+    return before | {"trainer": trainer} if changed else before
 
 
-def _is_unstarted(old: Object) -> bool:
-    """Whether the TrainJob has been suspended since its creation, so that its JobSet can be created again."""
-    status = old.get("status") or {}
-    return (
-        bool((old.get("spec") or {}).get("suspend"))
-        and not status.get("startTime")
-        and not any(job.get(count) for job in status.get("jobsStatus") or [] for count in _COUNTS)
-    )
+def _is_of_size(path: str) -> bool:
+    """Whether a path is that of the trainer, or of what may change of it."""
+    place = path.removeprefix("spec.trainer")
+    return not place or place.lstrip(".").split(".")[0] in _SIZE
 
 
 def _nodes(spec: Object) -> Any:

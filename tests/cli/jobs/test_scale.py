@@ -18,6 +18,7 @@ from trainer_kube_testing import FakeClient
 
 ELASTIC = {"state": "Running", "startTime": "2026-01-01T00:00:00Z", "scale": {"minNodes": 1, "maxNodes": 4, "nodes": 4}}
 IMMUTABLE = InvalidError(422, f"spec.trainer.numNodes: Forbidden: {TRAINER_IMMUTABLE}")
+CREATED = {"type": "Created", "status": "True"}
 REFUSED = {"type": "Created", "status": "True", "message": f"the cluster has rejected a change ({ELASTIC_JOBSETS})"}
 
 
@@ -40,6 +41,11 @@ def nodes(served: FakeClient) -> int:
         ),
         pytest.param(job(ELASTIC), "scaled to 4 nodes", id="elastic"),
         pytest.param(job({}), "scaled to 4 nodes", id="without Jobs"),
+        pytest.param(
+            job({"state": "Running", "conditions": [CREATED]}),
+            "scaled to 4 nodes once it is suspended and resumed: trainer suspend a, trainer resume a",
+            id="running, in v1alpha1",
+        ),
     ],
 )
 def test_scaled(served: FakeClient, given: Object, said: str) -> None:
@@ -73,28 +79,14 @@ def test_scaled(served: FakeClient, given: Object, said: str) -> None:
             id="out of bounds",
         ),
         pytest.param(
-            job({"state": "Pending"}),
-            3,
-            IMMUTABLE,
-            "TrainJob a cannot be scaled while its Jobs are there: trainer suspend a -n default, "
-            "trainer scale a 3 -n default, trainer resume a -n default",
-            id="never started",
-        ),
-        pytest.param(
             job({"state": "Running", "startTime": "2026-01-01T00:00:00Z"}),
             3,
             IMMUTABLE,
-            "TrainJob a cannot be scaled: it has started, and its number of nodes is fixed, because runtime plain has "
-            "no elasticPolicy; submit it again with 3 nodes (",
-            id="has started",
+            "TrainJob a cannot be scaled while it is not suspended, because runtime plain has no elasticPolicy: "
+            "trainer suspend a -n default, trainer scale a 3 -n default, trainer resume a -n default\n",
+            id="is not suspended",
         ),
-        pytest.param(
-            job({"state": "Suspended"}, suspend=True),
-            3,
-            IMMUTABLE,
-            str(IMMUTABLE),
-            id="suspended and never started",
-        ),
+        pytest.param(job({"state": "Suspended"}, suspend=True), 3, IMMUTABLE, str(IMMUTABLE), id="suspended"),
         pytest.param(
             job({"state": "Suspended"}, suspend=True),
             3,

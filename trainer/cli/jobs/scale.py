@@ -18,7 +18,16 @@ from trainer.cli.options import Context, Kubeconfig, Namespace
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock, SystemClock, move_on_after
 from trainer.kube.errors import ApiError, KubeError
-from trainer.kube.objects import Object, controller_of, find_condition, mapping_at, name_of, namespace_of, uid_of
+from trainer.kube.objects import (
+    Object,
+    controller_of,
+    find_condition,
+    is_condition_true,
+    mapping_at,
+    name_of,
+    namespace_of,
+    uid_of,
+)
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
 from trainer.plugins.jobset.revision import ELASTIC_JOBSETS
 from trainer.view.row import TrainJobRow
@@ -35,10 +44,11 @@ def scale(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Change the number of nodes of an elastic TrainJob while it runs, or of any other before it has started.
+    """Change the number of nodes of an elastic TrainJob while it runs, or of any other while it is suspended.
 
-    A TrainJob that has never started is suspended, scaled and resumed. The nodes of one that has started stay as they
-    are unless its runtime has an elasticPolicy, as torch-distributed-elastic has: then it runs on, with as many.
+    An elastic TrainJob, whose runtime has an elasticPolicy as torch-distributed-elastic has, runs on with so many.
+    Any other is suspended, scaled and resumed: its pods are made anew and begin with the last checkpoint, or from the
+    start without one.
 
     Exit code: 0; 1 when there is no such TrainJob, or its number of nodes cannot change.
     """
@@ -95,16 +105,12 @@ def _fixed(job: Object, nodes: int, error: ApiError) -> Exception:
     """Why the number of nodes cannot change now, and what to do instead."""
     name, where = name_of(job), f"-n {namespace_of(job)}"
     row = TrainJobRow.of(job)
-    if row.started is None and row.is_suspended:
+    if row.is_suspended:
         return error
-    if row.started is None:
-        return CommandError(
-            f"TrainJob {name} cannot be scaled while its Jobs are there: trainer suspend {name} {where}, "
-            f"trainer scale {name} {nodes} {where}, trainer resume {name} {where}"
-        )
     return CommandError(
-        f"TrainJob {name} cannot be scaled: it has started, and its number of nodes is fixed, because runtime "
-        f"{row.runtime} has no elasticPolicy; {_again(nodes)}, on torch-distributed-elastic if it shall change later"
+        f"TrainJob {name} cannot be scaled while it is not suspended, because runtime {row.runtime} has no "
+        f"elasticPolicy: trainer suspend {name} {where}, trainer scale {name} {nodes} {where}, "
+        f"trainer resume {name} {where}"
     )
 
 
@@ -114,10 +120,14 @@ def _again(nodes: int) -> str:
 
 async def _remark(client: Client, job: Object) -> str:
     """What else there is to know about the change."""
+    name = name_of(job)
     if TrainJobRow.of(job).is_suspended:
-        return f": trainer resume {name_of(job)} starts it"
+        return f": trainer resume {name} starts it"
+    if is_condition_true(job, ConditionType.CREATED) and not mapping_at(job, "status", "scale"):
+        # As v1alpha1 lets it through.
+        return f" once it is suspended and resumed: trainer suspend {name}, trainer resume {name}"
     try:
-        autoscaler = await client.get(HORIZONTAL_POD_AUTOSCALERS, name_of(job), namespace_of(job))
+        autoscaler = await client.get(HORIZONTAL_POD_AUTOSCALERS, name, namespace_of(job))
     except KubeError:  # there is mostly none, and who may scale need not be allowed to see it
         return ""
     is_of_job = (controller_of(autoscaler) or {}).get("uid") == uid_of(job)

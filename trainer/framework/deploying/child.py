@@ -22,6 +22,10 @@ from trainer.kube.resource import Resource
 APPLIED_HASH = "trainer.kubeflow.org/applied-hash"
 """Annotation with a hash of what the TrainJob asked for: where it differs, fields may have to be removed."""
 
+FIXED_HASH = "trainer.kubeflow.org/fixed-hash"
+"""Annotation with a hash of what an object cannot change, as the TrainJob asked for it: where that differs, the object
+is deleted and created again once nothing of it runs."""
+
 DELETE_WHEN_FINISHED = "trainer.kubeflow.org/delete-when-finished"
 """Annotation with the value true on objects that are deleted when the TrainJob has finished."""
 
@@ -38,11 +42,16 @@ class ForeignObjectError(KubeError):
         )
 
 
-def owned(obj: Object, component: Component, owner: Object) -> Object:
-    """The object as a child of the owner, with the hash of what the TrainJob asks for."""
+def owned(obj: Object, component: Component, owner: Object, *, keeps_fixed: bool = False) -> Object:
+    """The object as a child of the owner, with hashes of what the TrainJob asks for.
+
+    With `keeps_fixed` it has the `FIXED_HASH` with which it was created.
+    """
     # Users choose annotations, too: what they say about the life and the origin of an object does not count.
     annotations = {name: value for name, value in annotations_of(obj).items() if name not in _OURS}
     annotations[APPLIED_HASH] = hash_of(component.object)  # what is no JSON raises
+    if component.fixed is not None and not keeps_fixed:
+        annotations[FIXED_HASH] = hash_of(component.fixed)
     if component.runtime_digest:
         annotations[RUNTIME_DIGEST] = component.runtime_digest
     if component.delete_when_finished:

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 from trainer.framework.deploying.child import (
     APPLIED_HASH,
     DELETE_WHEN_FINISHED,
+    FIXED_HASH,
     ForeignObjectError,
     hash_of,
     owned,
@@ -17,7 +18,7 @@ from trainer.framework.deploying.child import (
 )
 from trainer.framework.deploying.comparison import differences
 from trainer.framework.deploying.generated import GeneratedObjects
-from trainer.framework.plugin_api.component import Component, Revision
+from trainer.framework.plugin_api.component import Component, Replacement, Revision
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.plugin_context import Reader
 from trainer.framework.plugin_calls import PluginSeries
@@ -68,6 +69,8 @@ class ApplyResult:
     """The cluster's answers to changes that it rejects and other clusters accept, each with the remedy."""
     is_resumed: bool = False
     """Whether pods run although the TrainJob is suspended, see `Revision.is_resumed`."""
+    replaced: tuple[str, ...] = ()
+    """What is deleted to be created again, or will be, in sentences."""
 
     def __or__(self, other: ApplyResult) -> ApplyResult:
         """The results of two objects together."""
@@ -75,6 +78,7 @@ class ApplyResult:
             self.immutable_fields + other.immutable_fields,
             self.rejected + other.rejected,
             self.is_resumed or other.is_resumed,
+            self.replaced + other.replaced,
         )
 
 
@@ -95,10 +99,11 @@ class _LeftAlone(NamedTuple):
     """It is being deleted, and is created again when it is gone, or its plugin would change nothing."""
 
 
-class _Unused(NamedTuple):
-    """It has made nothing yet and cannot change as the TrainJob does: it is deleted, and created again."""
+class _Outdated(NamedTuple):
+    """It cannot change as the TrainJob does: it is deleted, and created again, once nothing of it runs."""
 
     existing: Object
+    replacement: Replacement
 
 
 class _Present(NamedTuple):
@@ -108,7 +113,7 @@ class _Present(NamedTuple):
     revision: Revision
 
 
-_Case: TypeAlias = _Missing | _Foreign | _LeftAlone | _Unused | _Present
+_Case: TypeAlias = _Missing | _Foreign | _LeftAlone | _Outdated | _Present
 """What the cache shows of an object that the TrainJob asks for, and what follows from it; the first that fits."""
 
 
@@ -214,8 +219,21 @@ class Deployer:
             return
         log.info("deleted object", kind=resource.kind, object=str(key_of(obj)))
 
+    async def _replace(
+        self, owner: Object, component: Component, existing: Object, replacement: Replacement
+    ) -> ApplyResult:
+        result, what = _DONE, f"{component.resource.kind} is made anew"
+        if not replacement.awaits:
+            await self._recreate(component.resource, existing)
+        else:
+            what += f" once {replacement.awaits}"
+            if replacement.meanwhile is not None:
+                result = await self._revise(owner, component, existing, replacement.meanwhile, keeps_fixed=True)
+        consequence = f": {replacement.consequence}" if replacement.consequence else ""
+        return result | ApplyResult(replaced=(f"{what}{consequence}",))
+
     async def _recreate(self, resource: Resource, obj: Object) -> None:
-        """Delete an object that has created nothing yet; its deletion triggers the reconcile that creates it again.
+        """Delete an object of which nothing runs; its deletion triggers the reconcile that creates it again.
 
         What it owns goes first, because controllers find the children of an object by its name. One that has changed
         since the cache has shown it may have begun to run, and stays.
@@ -250,8 +268,8 @@ class Deployer:
                 raise ForeignObjectError(component.resource, existing)
             case _LeftAlone():
                 pass
-            case _Unused(existing):
-                await self._recreate(component.resource, existing)
+            case _Outdated(existing, replacement):
+                return await self._replace(owner, component, existing, replacement)
             case _Present(existing, revision):
                 for each in generated if revision.starts_pods else ():
                     await self._generated.create(owner, each)
@@ -269,12 +287,15 @@ class Deployer:
             revision = Revision(wanted) if component.revise is None else component.revise(existing)
         if revision is None:
             return _LeftAlone()
-        if revision.may_recreate and revision.refused and annotations_of(existing).get(APPLIED_HASH) != hash_of(wanted):
-            return _Unused(existing)
+        created_with = annotations_of(existing).get(FIXED_HASH)
+        if revision.replacement is not None and created_with not in {None, hash_of(component.fixed or {})}:
+            return _Outdated(existing, revision.replacement)
         return _Present(existing, revision)
 
-    async def _revise(self, owner: Object, component: Component, existing: Object, revision: Revision) -> ApplyResult:
-        applied = owned(revision.object, component, owner)
+    async def _revise(
+        self, owner: Object, component: Component, existing: Object, revision: Revision, *, keeps_fixed: bool = False
+    ) -> ApplyResult:
+        applied = owned(revision.object, component, owner, keeps_fixed=keeps_fixed)
         kind = component.resource.kind
         seen = {"metadata": applied["metadata"]} if component.metadata_only else applied
         if next(differences(seen, existing), None) is not None:

@@ -33,11 +33,24 @@ class Revision:
     is_resumed: bool = False
     """Whether pods run although the TrainJob is suspended, since somebody else has resumed the object. Defaults to
     false."""
-    may_recreate: bool = False
-    """Whether the object has made nothing yet, so that it may be deleted and created again to change `refused` fields.
-    Defaults to false."""
+    replacement: Replacement | None = None
+    """Counts instead of all else if the TrainJob asks for another `Component.fixed` than the object was created with.
+    Defaults to none."""
     remedy: str = ""
     """With a fallback: why the cluster may reject `object`, and what its administrator can do. Defaults to nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """That an object which cannot change as the TrainJob asks is deleted, and created again."""
+
+    awaits: str = ""
+    """What must have happened before, as in `pod a has ended`. Defaults to nothing: it is deleted at once. The plugin
+    watches what ends it."""
+    meanwhile: Revision | None = None
+    """What is applied until then. Defaults to nothing."""
+    consequence: str = ""
+    """What people should know of it, as in `a runs again`. Defaults to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +73,9 @@ class Component:
     revise: Callable[[Object], Revision | None] | None = None
     """For kinds with immutable fields: given the object that exists, what to apply to it, or None to leave it alone.
     Without this function the object is applied as it is."""
+    fixed: Object | None = None
+    """The part of `object` for which `Revision.replacement` counts; what others have changed of it is no reason.
+    Defaults to none: the object is never replaced."""
     generated: Callable[[], Object] | None = None
     """For what must differ each time, such as keys: the rest of the object, members like `data` by name. It is called
     whenever pods are about to be created, and the object is created if it does not exist; it is never read or changed,

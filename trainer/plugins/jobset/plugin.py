@@ -19,6 +19,7 @@ from trainer.framework import (
     PodProblem,
     PodSet,
     Reader,
+    Revision,
     RuntimeInfo,
     StatusReport,
     Watch,
@@ -54,6 +55,7 @@ from trainer.plugins.jobset.pod_index import (
     problems_of,
 )
 from trainer.plugins.jobset.pod_problems import restarts, suspended_by_others, waits
+from trainer.plugins.jobset.replacement import check_replacement, pods_of
 from trainer.plugins.jobset.revision import node_scale, resuspend_jobset, revise_jobset
 from trainer.workloads import JOBSETS
 
@@ -110,6 +112,7 @@ class JobSetPlugin:
         yield from check_jobs(info)
         yield from check_pods(info, new)
         yield from _check_sizes(info, new)
+        yield from check_replacement(info, old, new)
         yield from warn_of_queue(info, new)
 
     def identify_pod_network(self, info: RuntimeInfo, train_job: TrainJob) -> None:
@@ -123,7 +126,15 @@ class JobSetPlugin:
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
         """The JobSet; a running one never changes, and a suspended one in a few fields only."""
         jobset = build_jobset(info, train_job)
-        yield Component(JOBSETS, jobset, revise=partial(revise_jobset, jobset), runs_pods=True)
+
+        def revise(existing: Object) -> Revision | None:
+            revision = revise_jobset(jobset, existing, self._reader)
+            if revision is not None and revision.replacement is not None:
+                # The last pod to end has the JobSet looked at again.
+                self._waiting.note(key_of(existing), waits=bool(revision.replacement.awaits))
+            return revision
+
+        yield Component(JOBSETS, jobset, revise=revise, fixed=pods_of(jobset), runs_pods=True)
 
     def suspension(self, train_job: TrainJob) -> Iterator[Component]:
         """The JobSet as it exists, suspended or resumed."""

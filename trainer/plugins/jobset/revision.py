@@ -6,9 +6,9 @@ the cluster allows that.
 
 `suspend` has several writers: the TrainJob, and those that suspend and resume JobSets themselves, such as Kueue. We
 write it when the TrainJob changes it, and note that in an annotation; otherwise the JobSet stays as others left it.
-The same annotation marks a JobSet that has been suspended since it was created, so that it has run nothing: such a
-JobSet may be deleted and created again when the TrainJob asks for another number of nodes. For less it is not, since it
-would lose its place in a queue when a later version of the manager builds JobSets differently.
+
+Where the TrainJob asks for other pods, a suspended JobSet is deleted and created again once nothing of it runs; until
+then it stays suspended and as it is. See `trainer.plugins.jobset.replacement`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 
 from trainer.api.jobset_labels import JOBSET_NAME, REPLICATED_JOB
 from trainer.api.trainjob_status import NodeScale
-from trainer.framework import ADOPTED, APPLIED_HASH, Revision, RuntimeInfo, differences
+from trainer.framework import ADOPTED, APPLIED_HASH, Reader, Replacement, Revision, RuntimeInfo, differences
 from trainer.kube.objects import Object, annotations_of, name_of
+from trainer.plugins.jobset.replacement import kept_by_claims, needs_other_pods, run_again, unfinished
 
 NODE_RANGE = "trainer.kubeflow.org/node-range"
 """Annotation of the JobSet of an elastic training: `<replicated Job>=<fewest>:<most>` nodes."""
@@ -96,19 +97,34 @@ has been suspended since it was created; absent while `spec.suspend` never was t
 
 FROM_CREATION = "from-creation"
 _TEXTS = {True: "true", False: "false"}
-_SUSPENDED = frozenset({_TEXTS[True], FROM_CREATION})
 
 _JOB_METADATA = re.compile(r"spec\.replicatedJobs\[[^]]++\]\.template\.metadata\b")
 """Labels and annotations of Jobs, which cannot change with those of JobSet and pods."""
 
 
-def revise_jobset(desired: Object, existing: Object) -> Revision | None:
-    """The existing JobSet with the desired values of its mutable fields; None when nothing changes."""
+def revise_jobset(desired: Object, existing: Object, reader: Reader) -> Revision | None:
+    """The existing JobSet with the desired values of its mutable fields, or its replacement; None if nothing changes.
+
+    The reader has the pods of JobSets.
+    """
     if _has_ended(existing):
         return None
-    revision = _revision(desired, existing)
-    if revision is not None and revision.may_recreate:
+    unsized = _revision(desired, existing)
+    revision = _resized(desired, existing, unsized)
+    if unsized is None or revision is None:
         return revision
+    was_resumed = not _is_unused(existing)
+    if not needs_other_pods(desired, existing, was_resumed=was_resumed):
+        return revision
+    kept = kept_by_claims(existing, was_resumed=was_resumed)
+    if not kept:
+        return replace(revision, replacement=_replacement(desired, existing, unsized, reader))
+    *others, last = revision.refused or ("",)
+    return replace(revision, refused=(*others, f"{last} ({kept})")) if last else revision
+
+
+def _resized(desired: Object, existing: Object, revision: Revision | None) -> Revision | None:
+    """The revision with the desired size of an elastic training, which not every cluster allows."""
     spec = existing["spec"] if revision is None else revision.object["spec"]
     resized = resize(spec, desired)
     if resized is None:
@@ -135,6 +151,21 @@ def _revision(desired: Object, existing: Object) -> Revision | None:
     return _revised(desired, existing, guard=False)
 
 
+def _replacement(desired: Object, existing: Object, revision: Revision, reader: Reader) -> Replacement:
+    """The JobSet is deleted while it is suspended and no pod of it runs; the creation resumes it."""
+    if _is_suspended(existing):
+        awaits = unfinished(existing, reader)
+        applied = _unless_changed(_as_applied(existing), existing)
+    elif is_decided(existing, suspend=True) and _is_suspended(desired):
+        awaits = "its pods have ended"
+        applied = _as_applied(existing)
+        applied["spec"]["suspend"] = True
+    else:
+        return Replacement("it is suspended", revision, run_again(existing))
+    meanwhile = Revision(_noted(applied, existing, suspend=True)) if _is_suspended(desired) else None
+    return Replacement(awaits, meanwhile, run_again(existing))
+
+
 def _revised(desired: Object, existing: Object, *, guard: bool) -> Revision:
     spec = copy.deepcopy(existing["spec"])
     _replace(spec, desired["spec"], _MUTABLE)
@@ -151,12 +182,7 @@ def _revised(desired: Object, existing: Object, *, guard: bool) -> Revision:
     revised["spec"] = spec
     if guard:
         revised = _unless_changed(revised, existing)
-    return Revision(
-        revised,
-        refused=_refused(desired, existing, spec),
-        starts_pods=not suspend,
-        may_recreate=_has_run_nothing(existing) and _sizes(desired) != _sizes(existing),
-    )
+    return Revision(revised, refused=_refused(desired, existing, spec), starts_pods=not suspend)
 
 
 def _refused(desired: Object, existing: Object, spec: Object) -> tuple[str, ...]:
@@ -192,14 +218,15 @@ def is_decided(existing: Object, *, suspend: bool) -> bool:
     """
     annotations = annotations_of(existing)
     is_ours = SUSPEND in annotations or APPLIED_HASH in annotations
-    was_suspended = annotations.get(SUSPEND) in _SUSPENDED if is_ours else _is_suspended(existing)
+    noted = annotations.get(SUSPEND) not in {None, _TEXTS[False]}
+    was_suspended = noted if is_ours else _is_suspended(existing)
     return suspend != was_suspended
 
 
 def _noted(jobset: Object, existing: Object, *, suspend: bool) -> Object:
     """The JobSet with the annotation of the TrainJob's `suspend`."""
     metadata = jobset["metadata"]
-    text = FROM_CREATION if suspend and _has_run_nothing(existing) else _TEXTS[suspend]
+    text = FROM_CREATION if suspend and _is_unused(existing) else _TEXTS[suspend]
     annotations = annotations_of(jobset) | {SUSPEND: text}
     return jobset | {"metadata": metadata | {"annotations": annotations}}
 
@@ -225,24 +252,9 @@ def _is_suspended(jobset: Object) -> bool:
     return bool(jobset["spec"].get("suspend"))
 
 
-def _has_run_nothing(jobset: Object) -> bool:
-    """Whether the JobSet has been suspended since it was created, and no Job of it has run."""
-    status = jobset.get("status") or {}
-    counts = status.get("replicatedJobsStatus") or []
-    return (
-        annotations_of(jobset).get(SUSPEND) == FROM_CREATION
-        and _is_suspended(jobset)
-        and not status.get("restarts")
-        and not any(count.get(name) for count in counts for name in ("active", "ready", "succeeded", "failed"))
-    )
-
-
-def _sizes(jobset: Object) -> dict[str, tuple[int, ...]]:
-    """Jobs of each replicated Job and pods of each Job; both default to 1."""
-    return {
-        job["name"]: (job.get("replicas", 1), *(job["template"]["spec"].get(name, 1) for name in _SIZE))
-        for job in jobset["spec"].get("replicatedJobs") or []
-    }
+def _is_unused(jobset: Object) -> bool:
+    """Whether the JobSet has been suspended since it was created."""
+    return annotations_of(jobset).get(SUSPEND) == FROM_CREATION and _is_suspended(jobset)
 
 
 def _has_ended(jobset: Object) -> bool:

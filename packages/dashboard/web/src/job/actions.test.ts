@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { canScale, suspensions } from "./actions";
 
-const RUNNING = { state: "Running", isDeleted: false, isSuspended: false, bounds: null, started: "2026-01-01T00:00:00Z" };
+const RUNNING = { state: "Running", isDeleted: false, isSuspended: false, bounds: null };
 const BOUNDS = { least: 1, most: 4 };
 
 test.each([
@@ -9,8 +9,7 @@ test.each([
   ["runs, elastic", { bounds: BOUNDS }, true],
   ["has ended, elastic", { bounds: BOUNDS, state: "Complete" }, false],
   ["is deleted, elastic", { bounds: BOUNDS, isDeleted: true }, false],
-  ["is suspended", { isSuspended: true }, false],
-  ["has been suspended since its creation", { isSuspended: true, started: null }, true],
+  ["is suspended", { isSuspended: true }, true],
 ])("the nodes of what %s", (_, changes, expected) => {
   expect(canScale({ ...RUNNING, ...changes })).toBe(expected);
 });

@@ -105,10 +105,10 @@ export function suspensions(
   return isHeld ? ["suspend", "resume"] : ["suspend"];
 }
 
-/** Whether the number of nodes may change: that of an elastic training until it ends, of others before they begin. */
-export function canScale(job: Pick<Job, "state" | "isDeleted" | "isSuspended" | "bounds" | "started">): boolean {
+/** Whether the number of nodes may change: that of an elastic training until it ends, of others while suspended. */
+export function canScale(job: Pick<Job, "state" | "isDeleted" | "isSuspended" | "bounds">): boolean {
   if (ENDED.has(job.state) || job.isDeleted) return false;
-  return job.bounds !== null || (job.isSuspended && !job.started);
+  return job.bounds !== null || job.isSuspended;
 }
 
 const MOST = 2 ** 31 - 1;

@@ -1,0 +1,135 @@
+"""When a suspended JobSet is deleted and created again, because its TrainJob asks for other pods.
+
+JobSet lets neither the number nor the resources of pods change. Node selectors, tolerations, scheduling gates, labels
+and annotations may, but Jobs that exist keep what they have of them: JobSet only adds to them when it resumes them, so
+that after another admission pods would have the node selectors of both.
+
+Nothing that runs is replaced, and no data: claims of `volumeClaimPolicies` that are deleted with a JobSet keep a JobSet
+that has run, and those that are retained keep any, since JobSet creates none whose claims exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID
+from trainer.api.jobset_pods import is_made_by
+from trainer.api.trainjob import TrainJob
+from trainer.framework import FieldError, Reader, RuntimeInfo, differences, forbidden
+from trainer.kube.objects import Object, controller_of, has_finished, labels_of, mapping_at, name_of, namespace_of
+from trainer.kube.resource import PODS
+
+_SIZE = ("parallelism", "completions")
+_MAPS = ("labels", "annotations", "nodeSelector")
+_GATES = ("schedulingGates",)
+_LISTS = ("tolerations", *_GATES)
+_MOST_NAMES = 3
+"""Pods that are named; the others are counted."""
+
+_RUN_AGAIN = "its initializers would run again, and its data would be lost"
+_RETAINED = "JobSet creates no JobSet whose volume claims exist"
+
+
+def pods_of(jobset: Object) -> Object:
+    """What a JobSet can change of its pods only by another JobSet, by replicated Job."""
+    return {job["name"]: _pods_of(job) for job in jobset["spec"].get("replicatedJobs") or []}
+
+
+def needs_other_pods(desired: Object, existing: Object, *, was_resumed: bool) -> bool:
+    """Whether pods of the existing JobSet would have another size, other resources, or more than is asked for.
+
+    What is asked for in addition is added to them. Before the JobSet was ever resumed its tolerations are no reason:
+    older releases of Kueue name those of a flavor alone, and count on JobSet to keep the others.
+    """
+    wanted, present = pods_of(desired), pods_of(existing)
+    lists = _LISTS if was_resumed else _GATES
+    return wanted.keys() != present.keys() or any(
+        _has_another_size(wanted[name], present[name]) or _has_more(wanted[name], present[name], lists)
+        for name in wanted
+    )
+
+
+def unfinished(existing: Object, reader: Reader) -> str:
+    """What must happen before a suspended JobSet runs nothing any more; empty if it runs nothing.
+
+    A pod that is being deleted still runs.
+    """
+    counts = mapping_at(existing, "status").get("replicatedJobsStatus") or []
+    pods = sorted(map(name_of, _running(existing, reader)))
+    if pods:
+        more = f" and {len(pods) - _MOST_NAMES} more" if len(pods) > _MOST_NAMES else ""
+        listed = ", ".join(islice(pods, _MOST_NAMES))
+        return f"pod {listed} has ended" if len(pods) == 1 else f"pods {listed}{more} have ended"
+    active = [str(count["name"]) for count in counts if count.get("active") or count.get("ready")]
+    return f"pods of {', '.join(active)} have ended" if active else ""
+
+
+def kept_by_claims(jobset: Object, *, was_resumed: bool) -> str:
+    """Why a JobSet cannot be replaced although nothing of it runs; empty if it can."""
+    policies: Sequence[Object] = jobset["spec"].get("volumeClaimPolicies") or []
+    status = mapping_at(jobset, "status")
+    counts = status.get("replicatedJobsStatus") or []
+    has_run = was_resumed or status.get("restarts") or any(c.get("succeeded") or c.get("failed") for c in counts)
+    if any(mapping_at(policy, "retentionPolicy").get("whenDeleted") == "Retain" for policy in policies):
+        return _RETAINED
+    return f"volume claims are deleted with the JobSet: {_RUN_AGAIN}" if policies and has_run else ""
+
+
+def run_again(jobset: Object) -> str:
+    """The replicated Jobs that have succeeded and run again in another JobSet, in a sentence; empty without any."""
+    counts = mapping_at(jobset, "status").get("replicatedJobsStatus") or []
+    done = [str(count["name"]) for count in counts if count.get("succeeded")]
+    return f"{', '.join(done)} {'runs' if len(done) == 1 else 'run'} again" if done else ""
+
+
+def check_replacement(info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:
+    """Errors of a suspended TrainJob that asks for other pods although its JobSet has to stay."""
+    if old is None or old.status is None or old.status.scale is not None or not old.spec.suspend:
+        return
+    has_started = old.status.start_time is not None
+    if not (old.status.jobs_status or has_started):
+        return
+    kept = kept_by_claims({"spec": info.template.to_object()}, was_resumed=has_started)
+    before, after = old.spec.trainer, new.spec.trainer
+    for name, field in (("num_nodes", "numNodes"), ("resources_per_node", "resourcesPerNode")):
+        if kept and getattr(before, name, None) != getattr(after, name, None):
+            rule = f"cannot change, because {info.runtime} has volumeClaimPolicies: {kept}; submit the TrainJob again"
+            yield forbidden(f"spec.trainer.{field}", rule)
+
+
+def _pods_of(job: Object) -> Object:
+    spec = job["template"]["spec"]
+    pod, metadata = mapping_at(spec, "template", "spec"), mapping_at(spec, "template", "metadata")
+    containers = (*(pod.get("initContainers") or []), *(pod.get("containers") or []))
+    return {
+        "size": [job.get("replicas", 1), *(spec.get(name, 1) for name in _SIZE)],
+        "resources": {each["name"]: each["resources"] for each in containers if each.get("resources")},
+        **{name: (pod if name == "nodeSelector" else metadata).get(name) or {} for name in _MAPS},
+        **{name: pod.get(name) or [] for name in _LISTS},
+    }
+
+
+def _has_another_size(wanted: Object, present: Object) -> bool:
+    one, other = wanted["resources"], present["resources"]
+    return bool(wanted["size"] != present["size"]) or not _is_equal(one, other, "resources")
+
+
+def _has_more(wanted: Object, present: Object, lists: Sequence[str]) -> bool:
+    if any(present[name].keys() - wanted[name].keys() for name in _MAPS):
+        return True
+    return any(not any(_is_equal(each, other) for other in wanted[name]) for name in lists for each in present[name])
+
+
+def _is_equal(one: Any, other: Any, path: str = "") -> bool:
+    return not any(True for pair in ((one, other), (other, one)) for _ in differences(*pair, path))
+
+
+def _running(jobset: Object, reader: Reader) -> Iterator[Object]:
+    """Its pods that have not ended; labels alone make none its pod."""
+    for pod in reader.list(PODS, namespace_of(jobset), {JOBSET_NAME: name_of(jobset)}):
+        job, labels = controller_of(pod) or {}, labels_of(pod)
+        is_of_jobset = labels.get(JOBSET_UID) in {None, mapping_at(jobset, "metadata").get("uid")}
+        if is_of_jobset and not has_finished(pod) and is_made_by(job.get("kind"), job.get("name"), labels):
+            yield pod
