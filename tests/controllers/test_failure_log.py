@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import anyio
 import pytest
 
 from tests.controllers.test_launcher_reports import TORCHRUN, TRACEBACK
-from tests.framework.plugin_api.test_failure import end, job, pod
+from tests.framework.plugin_api.test_failure import end, job, pod, taken
 from trainer.api.trainjob_status import ConditionType
 from trainer.controllers.failure_log import LINES, SIZE_LIMIT, TIME_LIMIT, FailureLog, last_lines
 from trainer.framework.plugin_api.failure import FailedContainer
@@ -119,6 +120,17 @@ async def test_reports_of_launchers_are_left_out(client: FakeClient, clock: Manu
     assert last_lines(TORCHRUN.encode())[-1] == "=" * 60
 
 
+async def test_a_report_of_a_killed_process_is_kept(client: FakeClient, clock: ManualClock) -> None:
+    """The process itself has said nothing of it, and the failure is not one of the program."""
+    said = "traceback : Signal 9 (SIGKILL) received by PID 2120"
+    report = TORCHRUN.replace("exitcode  : 1", "exitcode  : -9").replace("traceback : To enable", f"{said}\n  x : ")
+    write_log(client, ("step 7\n" + report).encode())
+    outcome, lines = await FailureLog(client, clock).trace(FAILED, "default")
+    assert outcome.culprit is not None
+    assert lines == ("step 7", said)
+    assert outcome.culprit.headline(lines) == "a: a process of it was killed (SIGKILL)"
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -217,6 +229,39 @@ async def test_a_lost_connection_is_not_the_cause(
     outcome, lines = await FailureLog(client, clock).trace(FAILED, "default")
     assert outcome.culprit is not None
     assert outcome.culprit.headline(lines) == headline
+
+
+async def test_a_disruption_is_the_cause_of_a_lost_connection(client: FakeClient, clock: ManualClock) -> None:
+    """A pod that was evicted is named, although the one that has lost it has ended before."""
+    client.add(stored(taken("b", "EvictionByEvictionAPI", "2026-01-01T00:00:09Z"), "v1", "Pod"))
+    write_log(client, f"{LOST}\n".encode())
+    outcome, lines = await FailureLog(client, clock).trace(FAILED, "default")
+    assert outcome.culprit is not None
+    assert (outcome.culprit.text, lines) == ("pod b was evicted (EvictionByEvictionAPI)", ())
+
+
+DELETED = FailedContainer("pod a was deleted; by whom is not known", "a", is_taken_away=True)
+
+
+@pytest.mark.parametrize(
+    ("reason", "culprit"),
+    [
+        pytest.param("BackoffLimitExceeded", DELETED, id="since a pod is gone"),
+        pytest.param("DeadlineExceeded", None, id="by its Job at the deadline"),
+    ],
+)
+async def test_a_deletion_may_be_that_of_the_job(
+    client: FakeClient, clock: ManualClock, reason: str, culprit: FailedContainer | None
+) -> None:
+    """A deleted pod is not the cause where its Job had a reason of its own."""
+    failed = job("demo-node-0", 1)
+    failed["status"]["conditions"][0]["reason"] = reason
+    client.add(stored(failed, "batch/v1", "Job"))
+    outcome = await FailureLog(client, clock).explain(replace(FAILED, culprit=DELETED))
+    assert outcome.culprit == culprit
+    assert outcome.message == (
+        "a job failed" if culprit else f"a job failed; job demo-node-0 failed: {reason}: too often"
+    )
 
 
 async def test_pods_of_an_earlier_train_job_of_the_name(client: FakeClient, clock: ManualClock) -> None:

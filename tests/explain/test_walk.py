@@ -69,6 +69,10 @@ def failed_beside(name: str, end: Object, other: str) -> Object:
     return pod(phase="Running", spec=BESIDE, containerStatuses=statuses)
 
 
+RESTARTED = jobset() | {
+    "spec": jobset()["spec"] | {"failurePolicy": {"maxRestarts": 3}},
+    "status": {"restarts": 1, "conditions": [condition("RestartingJobSet")]},
+}
 LIMITED = {"containers": [{"name": "trainer", "resources": {"limits": {"memory": "2Gi"}}}]}
 
 
@@ -470,9 +474,68 @@ CASES = {
         "ContainerFailed",
         "container trainer exited with code 1 in pod demo-node-0-0-abcde, and is not started again, while cache still "
         "runs in the pod",
-        "its log says why",
+        "the cause is not known: neither the end of its log nor its pod says why; see its whole log; and let cache end "
+        "with the training: in the runtime make it a native sidecar",
         "kubectl logs demo-node-0-0-abcde -c trainer -n default",
         objects=(jobset(nodes=1), failed_beside("trainer", ended(1), "cache")),
+    ),
+    "killed-child-beside-another": Case(
+        "ContainerFailed",
+        "container trainer exited with code 1 in pod demo-node-0-0-abcde, and is not started again, while cache still",
+        "a process was killed (SIGKILL), most likely by the kernel for memory: raise its limit of memory or request",
+        "kubectl logs demo-node-0-0-abcde -c trainer -n default",
+        objects=(jobset(nodes=1), failed_beside("trainer", ended(1), "cache")),
+        detail="RuntimeError: DataLoader worker (pid 4) is killed by signal: Killed.",
+        fields={
+            "logs": {
+                ("demo-node-0-0-abcde", "trainer"): (
+                    "RuntimeError: DataLoader worker (pid 4) is killed by signal: Killed.",
+                )
+            }
+        },
+    ),
+    "ended-and-held": Case(
+        "EndedAndHeld",
+        "1 pod has ended, and other containers keep it: pod demo-node-0-0-abcde: container trainer has ended with 0, "
+        "and cache still runs",
+        "let cache end with the training: in the runtime make it a native sidecar, which is an init container with "
+        "restartPolicy: Always, or give it a way to end",
+        "kubectl describe pod demo-node-0-0-abcde",
+        objects=(jobset(nodes=1), JOB, failed_beside("trainer", ended(0), "cache")),
+    ),
+    "held-by-a-native-sidecar": Case(
+        "EndedAndHeld",
+        "container trainer has ended with 0, and cache still runs",
+        "wait: the kubelet asks cache to end, and kills it after 600 s",
+        "kubectl describe pod demo-node-0-0-abcde",
+        objects=(
+            jobset(nodes=1),
+            JOB,
+            pod(
+                phase="Running",
+                spec={
+                    "restartPolicy": "Never",
+                    "terminationGracePeriodSeconds": 600,
+                    "initContainers": [{"name": "cache", "restartPolicy": "Always"}],
+                },
+                initContainerStatuses=[{"name": "cache", "state": {"running": {}}}],
+                containerStatuses=container(ended(0)),
+            ),
+        ),
+    ),
+    "restarting-after-an-eviction": Case(
+        "RestartingJobSet",
+        "restart 1 (maxRestarts is 3): pod demo-node-0-0-abcde was evicted (EvictionByEvictionAPI)",
+        "wait: it starts again by itself; the program is not the cause",
+        "trainer logs demo --previous",
+        objects=(
+            RESTARTED,
+            pod(
+                phase="Failed",
+                conditions=[condition("DisruptionTarget", reason="EvictionByEvictionAPI")],
+                containerStatuses=container(ended(1)),
+            ),
+        ),
     ),
     "out-of-memory-without-a-limit": Case(
         "OOMKilled",
@@ -503,13 +566,7 @@ CASES = {
         "restart 1 (maxRestarts is 3)",
         "see why the last attempt failed",
         "trainer logs demo --previous",
-        objects=(
-            jobset()
-            | {
-                "spec": jobset()["spec"] | {"failurePolicy": {"maxRestarts": 3}},
-                "status": {"restarts": 1, "conditions": [condition("RestartingJobSet")]},
-            },
-        ),
+        objects=(RESTARTED,),
     ),
     "gang-of-coscheduling": Case(
         "Unschedulable",
@@ -829,9 +886,31 @@ def test_pods_that_are_refused(message: str, remedy: str, command: str) -> None:
         pytest.param(
             "FailedJobs",
             "jobset failed; pod demo-node-0-0-abcde failed: Evicted: The node was low on resource: memory",
-            "the node ran short of resources",
+            "if its node ran short of resources, request as much as it uses",
             "trainer logs demo",
-            id="evicted-pod",
+            id="evicted-pod-of-an-earlier-version",
+        ),
+        pytest.param(
+            "FailedJobs",
+            "pod demo-node-0-0-abcde was evicted (EvictionByEvictionAPI: Eviction API: evicting); jobset failed",
+            "the program is not the cause",
+            "trainer logs demo",
+            id="evicted",
+        ),
+        pytest.param(
+            "FailedJobs",
+            "pod demo-node-0-0-abcde was deleted, and not by its Job; jobset failed (first failed job: demo-node-0)",
+            "somebody has deleted the pod",
+            "trainer logs demo",
+            id="deleted",
+        ),
+        pytest.param(
+            "FailedJobs",
+            "pod demo-node-0-0-abcde: container trainer exited with code 1; a process of it was killed (SIGKILL), its "
+            "limit of memory is 2Gi; jobset failed",
+            "most likely by the kernel for memory, since it used more memory than its limit: raise spec.trainer.",
+            "trainer logs demo",
+            id="killed-child",
         ),
         pytest.param(
             "DeadlineExceeded",

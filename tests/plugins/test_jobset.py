@@ -365,10 +365,14 @@ FAILED = {"type": "Failed", "status": "True", "reason": "FailedJobs", "message":
                 {
                     "kind": "Pod",
                     "metadata": pod_metadata("demo-node-0-0-y"),
-                    "status": {"phase": "Failed", "reason": "Evicted", "message": "node is full"},
+                    "status": {"phase": "Failed", "reason": "Evicted", "message": "full"},
                 },
             ],
-            ("Failed", "FailedJobs", "a job failed; pod demo-node-0-0-y failed: Evicted: node is full"),
+            (
+                "Failed",
+                "FailedJobs",
+                "a job failed; pod demo-node-0-0-y was ended by the kubelet of its node (TerminationByKubelet: full)",
+            ),
             id="evicted",
         ),
     ],

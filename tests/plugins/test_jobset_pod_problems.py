@@ -14,7 +14,8 @@ from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import Object
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset import JobSetPlugin
-from trainer.plugins.jobset.pod_index import REMEMBERED, DeletedPods, problem_changed, problems_of
+from trainer.plugins.jobset.deleted_pods import REMEMBERED, DeletedPods
+from trainer.plugins.jobset.pod_index import PodIndex, problems_of
 
 
 def pod(name: str = "demo-node-0-0-a", *, deleted: bool = False, uid: str = "", **status: Any) -> Object:
@@ -60,7 +61,7 @@ HAS_SANDBOX = {"type": "PodReadyToStartContainers", "status": "True"}
         pytest.param(unseen(), UNSEEN, id="just-made"),
         pytest.param(pod(phase="Running", containerStatuses=[{"name": "a", "state": {"running": {}}}]), (), id="runs"),
         pytest.param(unscheduled(), ("waits", "waits for Unschedulable"), id="unschedulable"),
-        pytest.param(waiting("ErrImagePull", deleted=True), (), id="is-being-deleted"),
+        pytest.param(waiting("ErrImagePull", deleted=True), ("is going",), id="is-being-deleted"),
         pytest.param(waiting("CrashLoopBackOff"), ("crashing",), id="crash-loop"),
         pytest.param(pod(phase="Failed", deleted=True), ("failed",), id="failed-and-being-deleted"),
     ],
@@ -70,10 +71,11 @@ def test_troubles_of_a_pod(obj: Object, troubles: tuple[str, ...]) -> None:
     cached = CachedObject.of(obj)
     assert problems_of(cached) == tuple(f"default/demo/ {trouble}" for trouble in troubles)
     is_news = troubles not in {(), STARTING, UNSEEN}
-    assert problem_changed(None, cached) is is_news
-    assert problem_changed(CachedObject.of(pod()), cached) is is_news
-    assert problem_changed(cached, None) is is_news
-    assert not problem_changed(cached, cached)
+    changed = DeletedPods().problem_changed
+    assert changed(None, cached) is is_news
+    assert changed(CachedObject.of(pod()), cached) is is_news
+    assert changed(cached, None) is is_news
+    assert not changed(cached, cached)
 
 
 def test_the_uid_tells_jobsets_of_one_name_apart() -> None:
@@ -224,7 +226,7 @@ SAID = "pod demo-node-0-0-y: container trainer exited with code 3"
         ),
         pytest.param(
             [jobset(active=1), CULPRIT],
-            [("Restarting", "RestartingPods", "1 pod failed and started again", SAID)],
+            [("Restarting", "RestartingPods", "1 pod has ended and started again", SAID)],
             id="a-job-makes-its-pod-again",
         ),
         pytest.param([jobset(failed=1), CULPRIT], [], id="a-job-has-given-up"),
@@ -234,7 +236,7 @@ SAID = "pod demo-node-0-0-y: container trainer exited with code 3"
                 (
                     "Restarting",
                     "RestartingPods",
-                    "1 pod failed and started again",
+                    "1 pod has ended and started again",
                     "pod demo-node-0-0-a: container trainer exited with code 9",
                 )
             ],
@@ -300,6 +302,109 @@ def test_the_cause_outlives_the_pods(gone: list[Object], cause: str) -> None:
     assert problem.details() == cause
 
 
+def going(name: str, *, attempt: int = 0, made: str = "2026-01-01T00:00:00Z", at: int = 5) -> Object:
+    """A pod whose deletion was asked for in this second."""
+    found = pod(name, phase="Running")
+    deletion = {"deletionTimestamp": f"2026-01-01T00:00:{at + 25:02}Z", "deletionGracePeriodSeconds": 25}
+    labels = {"jobset.sigs.k8s.io/restart-attempt": str(attempt)}
+    metadata = found["metadata"]
+    more = {"uid": f"uid-of-{name}", "creationTimestamp": made, "labels": metadata["labels"] | labels}
+    return found | {"metadata": metadata | more | deletion}
+
+
+def before(obj: Object) -> Object:
+    """The same pod before its deletion."""
+    lost = ("deletionTimestamp", "deletionGracePeriodSeconds")
+    return obj | {"metadata": {name: value for name, value in obj["metadata"].items() if name not in lost}}
+
+
+A, B = going("a"), going("b")
+NOT_BY_JOB = "pod {} was deleted, and not by its Job"
+NOT_KNOWN = "pod a was deleted; by whom is not known, and 1 more was deleted within the same second"
+
+
+@pytest.mark.parametrize(
+    ("changes", "present", "cause"),
+    [
+        pytest.param([(before(B), B), (before(A), A)], [A, B], NOT_BY_JOB.format("b"), id="in this order"),
+        pytest.param([(None, B), (None, A)], [A, B], NOT_KNOWN, id="before the manager has started"),
+        pytest.param([(before(B), B), (before(A), A), (B, None), (A, None)], [], NOT_BY_JOB.format("b"), id="gone"),
+        pytest.param(
+            [(pod("c", phase="Running"), crashed("c", 5, 5)), (before(B), B), (before(A), A)],
+            [crashed("c", 5, 5), A, B],
+            "pod c: container trainer exited with code 5",
+            id="since another one has failed",
+        ),
+        pytest.param(
+            [
+                (before(going("old", at=1)), going("old", at=1)),
+                (going("old", at=1), None),
+                *((before(each), each) for each in (going("new", made="2026-01-01T00:00:04Z"), A)),
+            ],
+            [going("new", made="2026-01-01T00:00:04Z"), A],
+            NOT_BY_JOB.format("new"),
+            id="after a suspension, whose pods are gone",
+        ),
+    ],
+)
+def test_the_pod_that_was_deleted_first(
+    changes: list[tuple[Object | None, Object | None]], present: list[Object], cause: str
+) -> None:
+    """A Job deletes its pods once one has failed, so the first one that is deleted was deleted by somebody else."""
+    restarted = jobset(restarts=1, conditions=[RESTARTING])
+    plugin = JobSetPlugin(static_reader(restarted, *present))
+    [watch] = [each for each in plugin.watches() if each.resource == PODS]
+    for old, new in changes:
+        assert watch.predicate is not None
+        watch.predicate(*(None if each is None else CachedObject.of(each) for each in (old, new)))
+    [problem] = plugin.train_job_status(train_job()).problems
+    assert problem.details() == cause
+
+
+def kept(name: str, index: int, **state: Any) -> Object:
+    """A pod whose training has ended, and whose proxy runs."""
+    found = pod(name, phase="Running")
+    states = {"trainer": state or {"terminated": {"exitCode": 0}}, "proxy": {"running": {}}}
+    statuses = [{"name": each, "state": value} for each, value in states.items()]
+    spec = {"nodeName": "a", "restartPolicy": "Never", "containers": [{"name": each} for each in states]}
+    return found | {"spec": spec, "status": found["status"] | {"containerStatuses": statuses}}
+
+
+@pytest.mark.parametrize(
+    ("pods", "problems"),
+    [
+        pytest.param(
+            [kept("a", 0), kept("b", 1)],
+            [
+                (
+                    "Pending",
+                    "EndedAndHeld",
+                    "at least 2 pods have ended, and other containers keep them",
+                    "for example pod a: container trainer has ended with 0, and proxy still runs",
+                )
+            ],
+            id="all",
+        ),
+        pytest.param(
+            [kept("a", 0, terminated={"exitCode": 3})],
+            [
+                (
+                    "Pending",
+                    "EndedAndHeld",
+                    "1 pod has ended, and other containers keep it",
+                    "pod a: container trainer has ended with 3, and proxy still runs",
+                )
+            ],
+            id="failed",
+        ),
+        pytest.param([kept("a", 0), kept("b", 1, running={})], [], id="another one still trains"),
+    ],
+)
+def test_pods_that_another_container_keeps(pods: list[Object], problems: list[tuple[str, ...]]) -> None:
+    """A training that has ended in all pods of a Job does not end while other containers keep them."""
+    assert reported(jobset(ready=1), *pods) == problems
+
+
 def test_what_is_remembered_is_bounded() -> None:
     """The JobSet that has lost a pod last is the last to be forgotten."""
     gone = DeletedPods()
@@ -308,4 +413,5 @@ def test_what_is_remembered_is_bounded() -> None:
     restarted = [jobset(restarts=1), jobset(restarts=1)]
     for each, uid in zip(restarted, ("0", str(REMEMBERED)), strict=True):
         each["metadata"]["uid"] = uid
-    assert [len(gone.before(each)) for each in restarted] == [0, 1]
+    found = [gone.first_failure(PodIndex(static_reader(), each), attempt=0) for each in restarted]
+    assert [failed and failed.pod for failed in found] == [None, "a"]

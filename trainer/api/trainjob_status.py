@@ -63,6 +63,9 @@ class ConditionReason(StrEnum):
     JOB_SET_SUSPENDED = "JobSetSuspended"
     """Condition Pending is True: somebody else has suspended the JobSet, such as Kueue as its queue, or an
     administrator."""
+    ENDED_AND_HELD = "EndedAndHeld"
+    """Condition Pending is True: the container that trains has ended in all pods of a Job, and another container, such
+    as the proxy of a service mesh, keeps them, so that the Job does not end. The message names both."""
     NO_POD_WAITS = "NoPodWaits"
     """Condition Pending is False: nothing keeps a pod from starting any more. The message still says what did."""
     RESTARTING_JOB_SET = "RestartingJobSet"

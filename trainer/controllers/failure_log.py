@@ -16,8 +16,7 @@ from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.jobset_pods import is_made_by
 from trainer.api.progress_tags import TAG_END, without_message
 from trainer.controllers.launcher_reports import without_reports
-from trainer.framework.plugin_api.error_lines import is_lost_connection
-from trainer.framework.plugin_api.failure import FailedContainer, failed_jobs, failures_in_order
+from trainer.framework.plugin_api.failure import FailedContainer, failed_jobs, failures_in_order, has_own_reason
 from trainer.framework.plugin_api.reports import Outcome
 from trainer.kube.client import Client, LogOptions
 from trainer.kube.clock import Clock, move_on_after
@@ -26,6 +25,7 @@ from trainer.kube.logger import get_logger
 from trainer.kube.objects import Object, controller_of, labels_of, metadata_of
 from trainer.kube.resource import JOBS, PODS
 from trainer.kube.selection import Selection
+from trainer.workloads.killed_child import killed_child
 
 log = get_logger(__name__)
 
@@ -68,12 +68,14 @@ class FailureLog:
     async def explain(self, outcome: Outcome, *, since: str = "", earlier: str = "") -> Outcome:
         """The outcome with the container that failed, if the plugin has not named it and its pod still exists.
 
+        A pod that was deleted, and by nobody who is known, is not the cause where its Job says why it has failed.
+
         Args:
             outcome: how the TrainJob failed.
             since: timestamp of its creation; older pods belong to another TrainJob of the name. Defaults to any.
             earlier: the message of its last restart, used if no pod is left. Defaults to none.
         """
-        if outcome.culprit is not None or outcome.jobs is None:
+        if outcome.jobs is None or (outcome.culprit is not None and not outcome.culprit.may_be_of_job):
             return outcome
         found: Outcome | None = None
         async with move_on_after(self._clock, TIME_LIMIT):
@@ -88,21 +90,23 @@ class FailureLog:
     ) -> tuple[Outcome, tuple[str, ...]]:
         """The outcome with the container that failed, as by `explain`, and the last lines of its log.
 
-        A program that has lost the connection to another one is not the cause where the log of another says more: the
-        times of ends have a resolution of a second, and a launcher may end late.
+        A program that has lost the connection to another one is not the cause where the log of another says more, or
+        another pod was disrupted: the times of ends have a resolution of a second, and a launcher may end late.
         """
         outcome = await self.explain(outcome, since=since, earlier=earlier)
         culprit = outcome.culprit
         if culprit is None:
             return outcome, ()
         lines = await self.tail(culprit, namespace)
-        if outcome.jobs is None or not is_lost_connection(lines or culprit.said):
-            return outcome, lines
+        culprit = culprit.after(lines)
+        found = replace(outcome, culprit=culprit), lines
+        if outcome.jobs is None or not culprit.has_lost_another(lines):
+            return found
         for other in await self._others(culprit, outcome.jobs, since):
             said = await self.tail(other, namespace)
-            if (said or other.said) and not is_lost_connection(said or other.said):
-                return replace(outcome, culprit=other), said
-        return outcome, lines
+            if other.is_taken_away or ((said or other.said) and not other.has_lost_another(said)):
+                return replace(outcome, culprit=other.after(said)), said
+        return found
 
     async def tail(self, culprit: FailedContainer, namespace: str, *, previous: bool = False) -> tuple[str, ...]:
         """The last lines of a container's log without progress messages; none if it cannot be read in time.
@@ -128,7 +132,7 @@ class FailureLog:
         return last_lines(data)
 
     async def _others(self, culprit: FailedContainer, selection: Selection, since: str) -> list[FailedContainer]:
-        """Other containers that nobody has killed, the first one first."""
+        """Other pods that were disrupted, then containers that nobody has killed, the first one first."""
         failed: list[FailedContainer] = []
         async with move_on_after(self._clock, TIME_LIMIT):
             try:
@@ -136,17 +140,24 @@ class FailureLog:
                 failed = failures_in_order(pod for pod in pods.items if _is_of_job(pod, since))
             except KubeError as error:
                 log.info("could not look for other pods that failed", error=str(error))
-        return [each for each in failed if each.container and each.pod != culprit.pod and not each.is_killed][:_OTHERS]
+        others = [each for each in failed if each.pod != culprit.pod]
+        disrupted = [each for each in others if each.disruption is not None]
+        return [*disrupted[:1], *[each for each in others if each.container and not each.is_killed][:_OTHERS]]
 
     async def _search(self, outcome: Outcome, selection: Selection, since: str, earlier: str) -> Outcome:
-        pods = await self._client.list(PODS, selection)
-        failed = failures_in_order(pod for pod in pods.items if _is_of_job(pod, since))
-        if failed:
-            return replace(outcome, culprit=failed[0])
-        jobs = await self._client.list(JOBS, selection)
-        left = [*failed_jobs(jobs.items)[:1], "no failed pod is left that would say more"]
-        left += [f"before that: {earlier}"] if earlier else []
-        return replace(outcome, message="; ".join([outcome.message, *left]))
+        found = [] if outcome.culprit is None else [outcome.culprit]
+        if not found:
+            pods = (await self._client.list(PODS, selection)).items
+            found = failures_in_order(pod for pod in pods if _is_of_job(pod, since))
+        if found and not found[0].may_be_of_job:
+            return replace(outcome, culprit=found[0])
+        jobs = (await self._client.list(JOBS, selection)).items
+        if found and not any(map(has_own_reason, jobs)):
+            return replace(outcome, culprit=found[0])
+        left = failed_jobs(jobs)[:1]
+        if not found:
+            left += ["no failed pod is left that would say more", *([f"before that: {earlier}"] if earlier else [])]
+        return replace(outcome, culprit=None, message="; ".join([outcome.message, *left]))
 
     async def _read(self, culprit: FailedContainer, namespace: str, count: int, *, previous: bool) -> _End:
         options = LogOptions(container=culprit.container, tail_lines=count, previous=previous)
@@ -183,9 +194,16 @@ def _shown_lines(data: bytes) -> list[str]:
 
 
 def last_lines(data: bytes) -> tuple[str, ...]:
-    """The last lines of a log without control sequences of terminals, blank lines and reports of launchers."""
+    """The last lines of a log without control sequences of terminals, blank lines and reports of launchers.
+
+    Of a report, the line stays that tells of a process that was killed: the process itself has said nothing of it.
+    """
     shown = _shown_lines(data)
-    lines = (without_reports(shown) or shown)[-LINES:]
+    lines = without_reports(shown) or shown
+    killed = killed_child(shown)
+    if killed is not None and killed.line not in {line.strip() for line in lines[-LINES:]}:
+        lines = [*lines, killed.line]
+    lines = lines[-LINES:]
     while sum(len(line.encode()) + 1 for line in lines) > SIZE_LIMIT:
         del lines[0]
     return tuple(lines)

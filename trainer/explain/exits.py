@@ -6,13 +6,16 @@ import re
 from collections.abc import Sequence
 
 from trainer.api.launcher_prefix import LauncherPrefix
+from trainer.framework.plugin_api.error_lines import error_line
+from trainer.framework.plugin_api.failure import LIMIT, NO_LIMIT, is_killed_child
+from trainer.workloads.container_end import OUT_OF_MEMORY, SIGKILL, SIGTERM, UNKNOWN_END
 from trainer.workloads.containers import TRAINER_CONTAINERS
+from trainer.workloads.disruption import Disruption
 
 _CODE = re.compile(r"exited with code (\d{1,3})(?: \((\w+))?")
 _MESSAGE = re.compile(r"exited with code \d{1,3}(?: \(\w+\))?: ")
 _CONTAINER = re.compile(r"container ([a-z0-9-]{1,63}) exited with code ")
 
-_OUT_OF_MEMORY = "OOMKilled"
 _SMALLER = "use a smaller batch or fewer workers that load data"
 _LARGER = (
     "it used more memory than its limit: raise spec.trainer.resourcesPerNode.limits[memory], or of a pod that is no "
@@ -27,18 +30,38 @@ _NO_START = "its command cannot be started: correct {command}, or take an image 
 _REASONS = {
     "StartError": _NO_START,
     "ContainerCannotRun": _NO_START,
-    "Evicted": "the node ran short of resources: request as much as it uses (resourcesPerNode.requests)",
-    "ContainerStatusUnknown": "the node was lost: submit it again, with maxRestarts in the runtime for the next time",
+    UNKNOWN_END: "the kubelet has lost it, as after a restart of the node: how it ended is not known",
 }
+_NOT_THE_PROGRAM = "the program is not the cause: with checkpoints and a runtime that restarts it, little is lost"
+_TAKEN_AWAY: dict[str, str] = {
+    Disruption.PREEMPTION: f"{_NOT_THE_PROGRAM}; a higher priority (priorityClassName in the runtime) keeps its pods",
+    Disruption.KUBELET: f"{_NOT_THE_PROGRAM}; if its node ran short of resources, request as much as it uses "
+    "(resourcesPerNode.requests)",
+    Disruption.DELETED: f"{_NOT_THE_PROGRAM}: somebody has deleted the pod; trainer suspend stops a training",
+    "": "the program is not known to be the cause: somebody has deleted the pod, and the audit log of the API server "
+    "knows who",
+}
+"""By the reason for which a pod was taken away; of a deletion by somebody who is not known there is none."""
+_EVICTED = ": Evicted"
+"""Earlier versions of the manager have called it so."""
+_TAKEN = re.compile(r"\bpod \S{1,253} (?:was|has saved) (?:[^(;]{0,200} \((\w+)|(deleted, and not by its Job))?")
 _CODES = {
     126: "its command is not executable: correct {command}, or the image",
     127: "its command is not in the image: correct {command}, or take an image that has it",
     134: "the program has aborted, often in native code: its log says where",
-    137: "it was killed (SIGKILL), mostly for memory of the node, or by its deletion: request the memory that it uses",
+    SIGKILL: "it was killed (SIGKILL), and nothing says by whom, mostly for memory of the node: request the memory "
+    "that it uses",
     139: "it crashed in native code (SIGSEGV): check that the versions of driver, image and libraries fit",
-    143: "it was asked to end (SIGTERM), as for an eviction or a deletion: see the events of its pod",
+    SIGTERM: "it was asked to end (SIGTERM), and nothing says by whom: see the events of its pod",
 }
 _DEFAULT = "its log says why: correct the program, its arguments or its data"
+_UNKNOWN = "the cause is not known: neither the end of its log nor its pod says why; see its whole log"
+_KILLED_CHILD = "a process was killed (SIGKILL), most likely by the kernel for memory"
+_KILLED: dict[bool | None, str] = {
+    True: f"{_KILLED_CHILD}, since {_LARGER}",
+    False: f"{_KILLED_CHILD}: {_NO_LIMIT}",
+    None: f"{_KILLED_CHILD}: raise its limit of memory or request as much as it uses (resourcesPerNode), or {_SMALLER}",
+}
 _DO_IT = "do what the message says"
 _WITH_REMEDY = re.compile(r"exited with code \d{1,3}: (?:dataset|model|export): ")
 """Before the message of an initializer or the exporter, which ends with what to do."""
@@ -67,23 +90,33 @@ _LAST_WORDS = {
 _WORDS = tuple((re.compile(rf"(?:^|\s)(?:[\w.]+\.)?(?:{words})"), remedy) for words, remedy in _LAST_WORDS.items())
 
 
-def exit_remedy(text: str, log: Sequence[str] = (), *, is_limited: bool = True) -> str:
+def is_taken_away(text: str) -> bool:
+    """Whether a text says that a pod was disrupted or deleted, in the words of `FailedContainer.text`."""
+    return _TAKEN.search(text) is not None
+
+
+def exit_remedy(text: str, log: Sequence[str] = (), *, is_limited: bool | None = None) -> str:
     """What to do about a container that ended as a text says, in the words of `FailedContainer.text`.
 
     Args:
         text: names the container; those that do not train are set by the runtime, and not by `spec.trainer`.
         log: its last lines, which say more where the program has ended by itself. Default: none.
-        is_limited: whether it has a limit of memory. Default: True, as it has where the kernel ends it alone.
+        is_limited: whether it has a limit of memory. Default: as the text says, else unknown.
     """
+    taken = _TAKEN.search(text)
+    if taken is not None:
+        return _TAKEN_AWAY.get(taken[1] or (Disruption.DELETED if taken[2] else ""), _NOT_THE_PROGRAM)
+    if _EVICTED in text:
+        return _TAKEN_AWAY[Disruption.KUBELET]
     found, named = _CODE.search(text), _CONTAINER.search(text)
     beside = named[1] if named is not None and named[1] not in TRAINER_CONTAINERS else ""
-    if found is not None:
-        reason, code = found[2] or "", int(found[1])
-    else:
-        reason, code = next((each for each in (_OUT_OF_MEMORY, *_REASONS) if f": {each}" in text), ""), 0
-    if reason == _OUT_OF_MEMORY:
-        remedies = (_LARGER, _LARGER_BESIDE) if is_limited else (_NO_LIMIT, _NO_LIMIT_BESIDE)
+    reason, code = (found[2] or "", int(found[1])) if found is not None else ("", 0)
+    is_limited = False if NO_LIMIT in text else is_limited
+    if reason == OUT_OF_MEMORY:
+        remedies = (_NO_LIMIT, _NO_LIMIT_BESIDE) if is_limited is False else (_LARGER, _LARGER_BESIDE)
         return remedies[bool(beside)].format(beside)
+    if is_killed_child(text, log):
+        return _KILLED[True if LIMIT in text else is_limited]
     remedy = _REASONS.get(reason) or _CODES.get(code) or _of_words(text, log)
     return remedy.format(command=_COMMAND_BESIDE.format(beside) if beside else _COMMAND)
 
@@ -93,9 +126,10 @@ def _of_words(text: str, log: Sequence[str]) -> str:
     if _WITH_REMEDY.search(text):
         return _DO_IT
     message = _MESSAGE.search(text)
-    for line in (*reversed(log), text[message.end() :] if message is not None else text):
+    said = (*([text[message.end() :]] if message is not None else []), *log)
+    for line in reversed(said or (text,)):
         bare = line[LauncherPrefix.of(line).length :]
         for words, remedy in _WORDS:
             if words.search(line) or words.search(bare):
                 return remedy
-    return _DEFAULT
+    return _DEFAULT if error_line(said) else _UNKNOWN

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.explain.cause import UNSCHEDULABLE, Cause, Subject, describe, kubectl, one_line, trainer
 from trainer.explain.checkpoints import claim_advice
+from trainer.explain.containers import held_remedy
+from trainer.explain.exits import exit_remedy, is_taken_away
 from trainer.explain.node_room import misfits
 from trainer.explain.remedies import refusal_of, remedy_of
 from trainer.explain.snapshot import Snapshot
@@ -16,6 +18,7 @@ from trainer.framework.status.status import Conditions, reported_lines
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset import JobSetPlugin
+from trainer.workloads.pod_life import pod_life
 from trainer.workloads.pod_requests import scarce_resources
 
 _REFUSED_PODS = "FailedCreate"
@@ -61,7 +64,10 @@ def _cause(snapshot: Snapshot, problem: PodProblem) -> Cause | None:
     message = f"{problem.headline}: {details}" if details else problem.headline
     if evidence is None:
         command = trainer("logs", snapshot.name, "--previous", namespace=snapshot.namespace)
-        return Cause(problem.reason, snapshot.subject, message, remedy_of(problem.reason), command)
+        remedy = remedy_of(problem.reason)
+        if is_taken_away(details):
+            remedy = f"wait: it starts again by itself; {exit_remedy(details)}"
+        return Cause(problem.reason, snapshot.subject, message, remedy, command)
     about = Subject(evidence.kind, evidence.name, snapshot.namespace)
     fields = tuple(map(one_line, evidence.fields()))
     remedy, command = remedy_of(problem.reason), describe(about)
@@ -76,6 +82,9 @@ def _cause(snapshot: Snapshot, problem: PodProblem) -> Cause | None:
     elif problem.reason == UNSCHEDULABLE:
         remedy, command, lacking = _unschedulable(snapshot, problem, command)
         message, further = (lacking[0], (*lacking[1:], message)) if lacking else (message, ())
+    elif problem.reason == ConditionReason.ENDED_AND_HELD:
+        pod = _pod(snapshot, problem) or {}
+        remedy = held_remedy(pod, pod_life(pod).held_by)
     elif problem.reason == "SchedulingGated":
         remedy = f"{_gates(snapshot, problem)}{remedy}"
     elif problem.reason == ConditionReason.NO_SCHEDULER:

@@ -17,7 +17,7 @@ from trainer.kube.objects import Object, find_condition, is_condition_true, mapp
 from trainer.kube.resource import PODS
 from trainer.view.checkpoint import LastCheckpoint
 from trainer.view.progress import TrainingProgress
-from trainer.workloads.containers import container_statuses
+from trainer.workloads.pod_life import PodState, pod_life
 
 _SHOWN = 5
 """Most nodes that a sentence names."""
@@ -31,7 +31,7 @@ def rendezvous(snapshot: Snapshot) -> Iterator[Cause]:
     if not up or not expected or is_complete(snapshot):
         return
     missing = [pod for pod in pods if not is_up(pod)]
-    named = [f"node {place_of(pod).completion_index} ({state_of(pod)})" for pod in missing[:_SHOWN]]
+    named = [f"node {place_of(pod).completion_index} ({pod_life(pod).word})" for pod in missing[:_SHOWN]]
     absent = expected - len(pods)
     named += [f"{absent} without a pod"] if absent > 0 else []
     named += ["others"] if len(missing) > _SHOWN else []
@@ -62,22 +62,11 @@ def is_complete(snapshot: Snapshot) -> bool:
 
 def is_up(pod: Object) -> bool:
     """Whether a pod runs and is ready, or has ended well."""
-    status = pod.get("status") or {}
-    if status.get("phase") == "Succeeded":
+    life = pod_life(pod)
+    if life.state is PodState.SUCCEEDED:
         return True
-    return status.get("phase") == "Running" and all(each.get("ready") for each in status.get("containerStatuses") or [])
-
-
-def state_of(pod: Object) -> str:
-    """What a pod is doing, in one word."""
-    for status in container_statuses(pod):
-        waiting = (status.get("state") or {}).get("waiting") or {}
-        if waiting.get("reason"):
-            return str(waiting["reason"])
-    scheduled = find_condition(pod, "PodScheduled") or {}
-    if scheduled.get("status") == "False":
-        return str(scheduled.get("reason") or "Unschedulable")
-    return str((pod.get("status") or {}).get("phase") or "Pending")
+    statuses = (pod.get("status") or {}).get("containerStatuses") or []
+    return life.state is PodState.RUNNING and all(each.get("ready") for each in statuses)
 
 
 def stalls(snapshot: Snapshot) -> Iterator[Cause]:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from trainer.api.trainjob_status import State
 from trainer.explain.cause import Cause, Subject, describe, kubectl, one_line, trainer
-from trainer.explain.progress import is_complete, is_up, state_of
+from trainer.explain.progress import is_complete, is_up
 from trainer.explain.snapshot import Snapshot
-from trainer.kube.objects import Object, name_of
+from trainer.kube.objects import Object, has_finished, name_of
 from trainer.kube.resource import PODS
+from trainer.workloads.pod_life import pod_life
 
 _GRACE_SECONDS = 10
 """Seconds within which JobSet and Job controllers have made what is missing."""
@@ -51,14 +52,14 @@ def starting(snapshot: Snapshot) -> Iterator[Cause]:
 
 def _starting(snapshot: Snapshot, missing: list[Object]) -> Cause:
     """Pods that are not up: those that have failed, which their Jobs do not replace, and those that start."""
-    failed = [pod for pod in missing if (pod.get("status") or {}).get("phase") == "Failed"]
+    failed = [pod for pod in missing if has_finished(pod)]
     coming = [pod for pod in missing if pod not in failed]
     texts, remedy = [], "wait; pulling a large image takes minutes"
     if failed:
         texts.append(f"{len(failed)} of {len(snapshot.pods)} pods failed, and no other one takes that place yet")
         remedy = "wait a moment: its Job fails with it, and then the JobSet starts again or fails"
     if coming:
-        states = Counter(map(state_of, coming))
+        states = Counter(pod_life(pod).word for pod in coming)
         shown = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
         oldest = max(map(snapshot.age, coming))
         texts.append(

@@ -25,7 +25,7 @@ _T = TypeVar("_T")
 _FROM_ABOVE = (deletion, management, creation_failure, suspensions)
 """What keeps a TrainJob from having pods; the first that is found ends the walk."""
 
-_RESTARTS = frozenset({ConditionReason.RESTARTING_PODS})
+_OF_CONTAINERS = frozenset({ConditionReason.RESTARTING_PODS, ConditionReason.ENDED_AND_HELD})
 """Said in more detail by the causes of containers."""
 
 
@@ -75,7 +75,7 @@ def _below(walk: _Walk) -> list[Cause]:
     """What keeps pods from running, then what keeps running ones from making progress; a lost node may cause all."""
     problems, containers = walk.take(pod_problems), walk.take(container_causes)
     if containers:
-        problems = [each for each in problems if each.reason not in _RESTARTS]
+        problems = [each for each in problems if each.reason not in _OF_CONTAINERS]
     found = [
         *walk.take(lost_nodes),
         *problems,

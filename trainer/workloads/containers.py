@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from trainer.kube.objects import Object, has_finished
+from trainer.kube.objects import Object, has_finished, mapping_at
 
 TRAINER_CONTAINERS = ("trainer", "node")
 """Names of the containers that train: those of KEP-2170 and of Kubeflow Trainer."""
@@ -111,6 +111,15 @@ def unended_beside(pod: Mapping[str, Any], container: str) -> Iterator[str]:
         name = str(each.get("name") or "")
         if name != container and not has_ended(pod, name):
             yield name
+
+
+def memory_limit(pod: Mapping[str, Any], container: str) -> str | None:
+    """The limit of memory of a container, else of its pod; empty without one, and None if that is not known."""
+    for each in _containers(pod):
+        if each.get("name") == container and "resources" in each:
+            of_pod = mapping_at(pod, "spec", "resources", "limits").get("memory")
+            return str(mapping_at(each, "resources", "limits").get("memory") or of_pod or "")
+    return None
 
 
 def has_ended(pod: Mapping[str, Any], container: str) -> bool:

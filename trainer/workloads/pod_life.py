@@ -77,6 +77,7 @@ class PodState(StrEnum):
 
 
 _WORDS = frozenset(Disruption)
+_SHOWN = {UNSEEN: "Pending", PREPARING: CREATING}
 _SECOND = len("2026-01-01T00:00:00")
 
 
@@ -113,6 +114,13 @@ class PodLife:
         if self.state is not PodState.DISRUPTED:
             return None
         return Disruption(self.reason) if self.reason in _WORDS else Disruption.OTHER
+
+    @property
+    def word(self) -> str:
+        """What it does in one word, the one that kubectl shows where it has one."""
+        if self.is_going:
+            return str(PodState.TERMINATING)
+        return _SHOWN.get(self.reason) or self.reason or str(self.state)
 
     @property
     def is_failure(self) -> bool:

@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from trainer.framework.plugin_api.failure import failed_jobs, failure_message, first_failure, named_in
+from trainer.framework.plugin_api.failure import (
+    failed_jobs,
+    failure_message,
+    failures_in_order,
+    first_failure,
+    named_in,
+)
 from trainer.kube.objects import Object
 
 
@@ -46,6 +52,166 @@ def test_first_failure(pods: list[Object], text: str | None) -> None:
     assert (found and found.text) == text
 
 
+T1, T2, T3 = (f"2026-01-01T00:00:0{second}Z" for second in (1, 2, 3))
+
+
+def taken(name: str, reason: str, at: str, *containers: Object, message: str = "") -> Object:
+    """A pod that somebody has taken away, whose containers have ended since."""
+    found = pod(name, *containers, node="gpu-1")
+    found["status"]["conditions"] = [
+        {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message, "lastTransitionTime": at}
+    ]
+    return found
+
+
+def deleted(name: str, at: int, *containers: Object, phase: str = "Running") -> Object:
+    """A pod that was deleted in this second, with a grace period."""
+    found = pod(name, *containers, phase=phase)
+    end = f"2026-01-01T00:00:{at + 30:02}Z"
+    found["metadata"] |= {"uid": name, "deletionTimestamp": end, "deletionGracePeriodSeconds": 30}
+    return found
+
+
+EVICTED = taken("a", "EvictionByEvictionAPI", T1, end(143, 3), message="Eviction API: evicting")
+EVICTED_TEXT = "pod a was evicted (EvictionByEvictionAPI: Eviction API: evicting)"
+
+
+@pytest.mark.parametrize(
+    ("pods", "text"),
+    [
+        pytest.param([pod("b", end(1, 2)), EVICTED], EVICTED_TEXT, id="and the others have failed since"),
+        pytest.param([pod("b", end(1, 1)), EVICTED], EVICTED_TEXT, id="and another has failed within the same second"),
+        pytest.param(
+            [deleted("b", 1), EVICTED, deleted("c", 1)], EVICTED_TEXT, id="and its Job has deleted the others"
+        ),
+        pytest.param(
+            [pod("b", end(1, 1)), taken("a", "EvictionByEvictionAPI", T2, end(143, 3))],
+            "pod b: container trainer exited with code 1",
+            id="after another one has failed",
+        ),
+        pytest.param(
+            [taken("b", "EvictionByEvictionAPI", T2), taken("a", "PreemptionByScheduler", T1)],
+            "pod a was preempted for a pod of a higher priority (PreemptionByScheduler)",
+            id="several at once, the first one counts",
+        ),
+        pytest.param(
+            [taken("a", "DeletionByTaintManager", T1)],
+            "pod a was deleted for a taint of its node (DeletionByTaintManager)",
+            id="of a node that is not ready",
+        ),
+        pytest.param(
+            [taken("a", "DeletionByPodGC", T1)],
+            "pod a was deleted, since its node is gone or out of service (DeletionByPodGC)",
+            id="of a node that is gone",
+        ),
+        pytest.param([taken("a", "Upgrade", T1)], "pod a was disrupted (Upgrade)", id="by somebody else"),
+        pytest.param(
+            [pod("a", end(75, 1)), pod("b", end(75, 2))],
+            "pod a has saved its state and ended (exit code 75)",
+            id="saved and ended",
+        ),
+        pytest.param(
+            [deleted("a", 1, end(143, 3), phase="Failed"), pod("b", end(1, 2))],
+            "pod a was deleted; by whom is not known",
+            id="deleted before another one has failed",
+        ),
+        pytest.param(
+            [deleted("b", 1), pod("a", end(3, 1))],
+            "pod a: container trainer exited with code 3",
+            id="deleted since another one has failed",
+        ),
+        pytest.param(
+            [deleted("a", 1), deleted("b", 1), deleted("c", 2)],
+            "pod a was deleted; by whom is not known, and 1 more was deleted within the same second",
+            id="all deleted at once",
+        ),
+        pytest.param(
+            [pod("a", end(143, 1)), pod("b", end(137, 1, reason="OOMKilled"))],
+            "pod b: container trainer exited with code 137 (OOMKilled)",
+            id="killed for memory, and the others because of that",
+        ),
+    ],
+)
+def test_taken_away(pods: list[Object], text: str) -> None:
+    """A pod that was evicted, preempted or deleted is the cause, and not one that was stopped because of it."""
+    found = first_failure(pods)
+    assert found is not None
+    assert found.text == text
+    named = named_in(f"{text}; jobset failed")
+    assert named is not None
+    assert named.pod == found.pod
+    assert not found.is_taken_away or found.headline(["RuntimeError: x"]) == f"{found.pod}: {found.end}"
+
+
+def test_deleted_first() -> None:
+    """Who was deleted while nobody else had failed was deleted by somebody else than its Job."""
+    found = first_failure([deleted("a", 1), deleted("b", 1), pod("c", end(1, 1))], deleted_first="b")
+    assert found is not None
+    assert found.text == "pod b was deleted, and not by its Job"
+
+
+@pytest.mark.parametrize(
+    ("conditions", "text"),
+    [
+        pytest.param((), "pod a was deleted, and not by its Job", id="while its Job went on"),
+        pytest.param((("FailureTarget", T1),), "pod b: container trainer exited with code 1", id="by its Job"),
+    ],
+)
+def test_a_job_that_deletes_its_pods(conditions: tuple[tuple[str, str], ...], text: str) -> None:
+    """A pod that its Job has deleted is a consequence."""
+    owner = {"kind": "Job", "name": "j", "uid": "uid-of-job", "controller": True}
+    gone, failed = deleted("a", 2), pod("b", end(1, 3))
+    gone["metadata"]["ownerReferences"] = [owner]
+    said = [{"type": kind, "status": "True", "lastTransitionTime": at} for kind, at in conditions]
+    jobs = [{"metadata": {"name": "j", "uid": "uid-of-job"}, "status": {"conditions": said}}]
+    assert failures_in_order([failed, gone], jobs=jobs)[0].text == text
+
+
+LIMITED = {"containers": [{"name": "trainer", "resources": {"limits": {"memory": "2Gi"}}}]}
+WORKER = "RuntimeError: DataLoader worker (pid 4) is killed by signal: Killed."
+CHILD = "pod a: container trainer exited with code 1; a process of it was killed (SIGKILL)"
+
+
+@pytest.mark.parametrize(
+    ("spec", "log", "text", "headline"),
+    [
+        pytest.param(LIMITED, [WORKER], f"{CHILD}, its limit of memory is 2Gi", "", id="limit"),
+        pytest.param(
+            {"containers": [{"name": "trainer", "resources": {}}]},
+            [WORKER],
+            f"{CHILD}, it has no limit of memory",
+            "",
+            id="no limit",
+        ),
+        pytest.param({}, [WORKER], CHILD, "", id="unknown limit"),
+        pytest.param(
+            {}, ["RuntimeError: Connection closed by peer", "Killed"], CHILD, "", id="the others have lost it"
+        ),
+        pytest.param(
+            {},
+            ["ValueError: lr", "Killed"],
+            "pod a: container trainer exited with code 1",
+            "a: ValueError: lr",
+            id="killed since another has failed",
+        ),
+    ],
+)
+def test_killed_child(spec: Object, log: list[str], text: str, headline: str) -> None:
+    """The program is not to blame when its log says that a process was killed, and the limit of memory is named."""
+    found = first_failure([pod("a", end(1, 1)) | {"spec": spec}])
+    assert found is not None
+    found = found.after(log)
+    assert found.text == text
+    assert found.headline(log) == (headline or "a: a process of it was killed (SIGKILL)")
+
+
+def test_the_limit_of_what_was_killed_for_memory() -> None:
+    """It is part of the failure."""
+    found = first_failure([pod("a", end(137, 1, reason="OOMKilled")) | {"spec": LIMITED}])
+    assert found is not None
+    assert found.text == "pod a: container trainer exited with code 137 (OOMKilled); its limit of memory is 2Gi"
+
+
 def test_where_its_log_is() -> None:
     """Pod and container are named; a pod that failed as a whole has no container to ask."""
     for failed, place in ((pod("a", end(3, 1)), ("a", "trainer")), (pod("a"), ("a", ""))):
@@ -81,7 +247,12 @@ LABELS = {"jobset.sigs.k8s.io/replicatedjob-name": "node", "batch.kubernetes.io/
             "node-1: dataset: no such[2J bucket",
             id="termination-message-of-one-line",
         ),
-        pytest.param([pod("a", reason="Evicted", message="full")], [], "node-1: Evicted: full", id="evicted"),
+        pytest.param(
+            [pod("a", reason="Evicted", message="full")],
+            [],
+            "node-1: was ended by the kubelet of its node (TerminationByKubelet: full)",
+            id="evicted",
+        ),
         pytest.param(
             [pod("a", end(143, 1)), pod("b", end(1, 1))], ["KeyError: 3"], "node-1: KeyError: 3", id="others-are-killed"
         ),

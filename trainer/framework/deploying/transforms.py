@@ -40,7 +40,15 @@ from trainer.kube.resource import CONFIG_MAPS, EVENTS, JOBS, PODS, Resource
 METADATA_LIMIT = 2048
 """Bytes; the metadata of the ConfigMaps that we make is a third of it."""
 
-_IDENTITY = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp")
+_IDENTITY = (
+    "name",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
 _WHOLE = frozenset({"apiVersion", "kind", "metadata"})
 _OUR_DOMAIN = "trainer.kubeflow.org"
 _OUR_ANNOTATIONS = (APPLIED_HASH, DELETE_WHEN_FINISHED)

@@ -49,6 +49,11 @@ def error_line(lines: Sequence[str]) -> str:
     return next((line.strip() for line in reversed(lines) if _OF_ERROR.search(line)), "")
 
 
+def is_exception(line: str) -> bool:
+    """Whether a line is the last one of a traceback, by the usual names of exceptions."""
+    return _RAISED.match(line) is not None
+
+
 def _last_exception(lines: Sequence[str], end: int) -> int | None:
     for index in range(end - 1, -1, -1):
         above = lines[max(0, index - 4) : index]

@@ -1,19 +1,24 @@
-"""Finds the container that failed first in the statuses of pods and Jobs."""
+"""Finds the pod that failed or was taken away first, and says it in the words of a condition."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from trainer.api.jobset_pods import node_name
-from trainer.framework.plugin_api.error_lines import error_line
-from trainer.kube.objects import Object, find_condition, is_being_deleted, is_condition_true, name_of
-from trainer.workloads.containers import container_statuses
+from trainer.framework.plugin_api.error_lines import error_line, is_exception, is_lost_connection
+from trainer.kube.objects import Object, controller_of, find_condition, is_condition_true, name_of, uid_of
+from trainer.workloads.container_end import SIGNALS, UNKNOWN_END, ContainerEnd, ends_of, last_end
+from trainer.workloads.containers import container_statuses, memory_limit
+from trainer.workloads.disruption import DeletedBy, Disruption
+from trainer.workloads.killed_child import killed_child
+from trainer.workloads.pod_life import PodLife, PodState, pod_life
 
 _UNKNOWN_TIME = "unknown"
 """Sorts after all timestamps."""
+_SECOND = len("2026-01-01T00:00:00")
 _MESSAGE_LIMIT = 300
 """Limit of the characters of a container runtime's message about an end."""
 _LINE_LIMIT = 1024
@@ -22,20 +27,21 @@ _HEADLINE_LIMIT = 500
 """Characters of a headline; the message of a condition, with facts and log, stays below 8 KiB."""
 LOG_HEADING = "last lines of its log:"
 """The line in the message of a condition below which a log is quoted."""
-_SIGNALS = {
-    130: "interrupted",
-    132: "illegal instruction",
-    134: "aborted",
-    135: "bus error",
-    136: "arithmetic error",
-    137: "killed",
-    139: "segmentation fault",
-    143: "terminated",
+_NAMED = re.compile(
+    r"\bpod ([a-z0-9][a-z0-9.-]{0,252})(?:: container ([a-z0-9-]{1,63}) exited| failed| was | has saved )"
+)
+_TAKEN_AWAY = {
+    Disruption.EVICTION: "was evicted",
+    Disruption.PREEMPTION: "was preempted for a pod of a higher priority",
+    Disruption.TAINT: "was deleted for a taint of {node}",
+    Disruption.KUBELET: "was ended by the kubelet of {node}",
+    Disruption.POD_GC: "was deleted, since {node} is gone or out of service",
+    Disruption.DELETED: "was deleted, and not by its Job",
+    Disruption.SAVED: "has saved its state and ended (exit code 75)",
+    Disruption.OTHER: "was disrupted",
 }
-"""What the exit codes of programs that a signal has ended mean."""
-_KILLED = frozenset({137, 143})
-"""Exit codes of programs that somebody else has ended."""
-_NAMED = re.compile(r"\bpod ([a-z0-9][a-z0-9.-]{0,252})(?:: container ([a-z0-9-]{1,63}) exited| failed)")
+"""What was done to a pod."""
+_DELETED = "was deleted; by whom is not known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,15 @@ class FailedContainer:
     is_explained_by_log: bool = True
     """Whether its log says why: not where the kubelet or the kernel has ended it. Default: True."""
     is_killed: bool = False
-    """Whether it was ended by somebody else, such as because another node had failed. Default: False."""
+    """Whether it was ended by a signal, such as because another node had failed. Default: False."""
+    is_taken_away: bool = False
+    """Whether the pod was disrupted or deleted, so that no program is the cause. Default: False."""
+    disruption: Disruption | None = None
+    """Why it was disrupted; None for a pod that was deleted, by whom is not known. Default: it was not."""
+    since: str = ""
+    """When, in RFC 3339. Default: unknown."""
+    memory: str = ""
+    """The limit of its memory in words, of a container that was or may have been killed for it. Default: none."""
 
     def headline(self, log: Sequence[str] = ()) -> str:
         """The failure in one line: the node, and the error that the program has written last, else how it ended.
@@ -70,21 +84,97 @@ class FailedContainer:
             words = self.said[0] if len(self.said) == 1 else error_line(log or self.said)
         return f"{self.node or self.pod}: {words or self.end or 'failed'}"[:_HEADLINE_LIMIT]
 
+    @property
+    def may_be_of_job(self) -> bool:
+        """Whether it is a deletion that its Job may have asked for, such as at its deadline."""
+        return self.is_taken_away and self.disruption in {None, Disruption.DELETED}
 
-def first_failure(pods: Iterable[Object]) -> FailedContainer | None:
-    """The container that failed first; None when no failed pod is left."""
-    return next(iter(failures_in_order(pods)), None)
+    def has_lost_another(self, log: Sequence[str]) -> bool:
+        """Whether the program has ended since it lost another one, so that the cause is most likely there."""
+        return self.is_explained_by_log and is_lost_connection(log or self.said)
+
+    def after(self, log: Sequence[str]) -> FailedContainer:
+        """The same failure, with what the last lines of the log say of a process that was killed."""
+        if not self.is_explained_by_log or not is_killed_child("", (*log, *self.said)):
+            return self
+        memory = f", {self.memory}" if self.memory else ""
+        text = f"{self.text.removesuffix(f'; {self.memory}')}; {_KILLED_CHILD}{memory}"
+        return replace(self, text=text, end=_KILLED_CHILD, is_explained_by_log=False)
 
 
-def failures_in_order(pods: Iterable[Object]) -> list[FailedContainer]:
-    """The containers that failed, the first one first; of the same second those that nobody has killed come first."""
-    # By age: when one node dies, the others soon fail as well, or are ended.
-    failures = [
-        ((is_being_deleted(pod), time, failed.is_killed, failed.text), failed)
-        for pod in pods
-        for time, failed in _failures(pod)
-    ]
-    return [failed for _, failed in sorted(failures, key=lambda each: each[0])]
+_KILLED_CHILD = "a process of it was killed (SIGKILL)"
+
+
+def is_killed_child(text: str, log: Sequence[str]) -> bool:
+    """Whether a container has ended because a process of it was killed.
+
+    Args:
+        text: what was said of the failure, in the words of `FailedContainer.text`.
+        log: the last lines of its log. An error of the program counts more where the launcher has killed the others.
+    """
+    if _KILLED_CHILD in text:
+        return True
+    killed = killed_child(log)
+    words = error_line(log)
+    return killed is not None and (killed.is_first or not is_exception(words) or is_lost_connection([words]))
+
+
+def first_failure(pods: Iterable[Object], *, deleted_first: str = "") -> FailedContainer | None:
+    """The one that failed or was taken away first; None when nothing is left of it; see `failures_in_order`."""
+    return next(iter(failures_in_order(pods, deleted_first=deleted_first)), None)
+
+
+def failures_in_order(
+    pods: Iterable[Object], *, jobs: Iterable[Object] = (), deleted_first: str = ""
+) -> list[FailedContainer]:
+    """The pods that failed or were taken away, the first one first.
+
+    When one node ends, the others soon fail as well, or are ended. So within the same second that counts more of which
+    others may be a consequence: first who was disrupted, then an own failure, then the end by a signal, and last a
+    deletion, which its Job asks for as well.
+
+    Args:
+        pods: those of one attempt.
+        jobs: their Jobs, which know whether they have deleted their pods. Default: unknown.
+        deleted_first: uid of the pod that was deleted while no other one had failed. Default: unknown.
+    """
+    by_uid = {uid_of(job): job for job in jobs}
+    found = []
+    for pod in pods:
+        life = pod_life(pod, by_uid.get(str((controller_of(pod) or {}).get("uid") or "")))
+        if deleted_first and uid_of(pod) == deleted_first and life.state is PodState.TERMINATING:
+            life = replace(life, state=PodState.DISRUPTED, reason=Disruption.DELETED)
+        if _is_failure(life):
+            found.append((_order(life), _failed(pod, life)))
+    found.sort(key=lambda each: (*each[0], each[1].text))
+    alike = sum(order == found[0][0] for order, _ in found) - 1 if found else 0
+    in_order = [failed for _, failed in found]
+    if alike and in_order[0].is_taken_away and in_order[0].disruption is None:
+        more = f", and {alike} more {'was' if alike == 1 else 'were'} deleted within the same second"
+        in_order[0] = replace(in_order[0], text=f"{in_order[0].text}{more}")
+    return in_order
+
+
+def _is_failure(life: PodLife) -> bool:
+    """Whether a pod may be the cause; one that its Job has deleted is none, nor is one that goes on."""
+    if life.state is PodState.TERMINATING:
+        return life.reason not in _CONSEQUENCES
+    return (life.is_failure and life.has_ended) or (life.state is PodState.DISRUPTED and not life.held_by)
+
+
+_CONSEQUENCES = frozenset(DeletedBy)
+
+
+def _order(life: PodLife) -> tuple[str, int]:
+    if life.disruption not in {None, Disruption.SAVED} or (
+        life.state is PodState.KILLED and life.reason == "OOMKilled"
+    ):
+        rank = 0
+    elif life.state is PodState.FAILED:
+        rank = 1
+    else:
+        rank = 3 if life.state is PodState.TERMINATING else 2
+    return life.since[:_SECOND] or _UNKNOWN_TIME, rank
 
 
 def named_in(message: str) -> FailedContainer | None:
@@ -133,12 +223,16 @@ def failure_message(culprit: FailedContainer | None, said: str, log: Sequence[st
 
 def last_crash(pod: Object) -> str:
     """How a container that is started again has ended the last time; empty when none has."""
-    for status in container_statuses(pod):
-        state, last = status.get("state") or {}, status.get("lastState") or {}
-        end = state.get("terminated") or last.get("terminated")
-        if end and end.get("exitCode"):
-            return f"pod {name_of(pod)}: {_exit(status['name'], end)}"
+    for end in filter(None, map(last_end, container_statuses(pod))):
+        if end.exit_code:
+            return f"pod {name_of(pod)}: {_exit(end)}"
     return ""
+
+
+def has_own_reason(job: Object) -> bool:
+    """Whether a Job has failed for another reason than its pods, and has deleted them for that."""
+    conditions = (find_condition(job, kind) or {} for kind in ("FailureTarget", "Failed"))
+    return any(each.get("status") == "True" and each.get("reason") == "DeadlineExceeded" for each in conditions)
 
 
 def failed_jobs(jobs: Iterable[Object]) -> list[str]:
@@ -155,58 +249,76 @@ def failed_jobs(jobs: Iterable[Object]) -> list[str]:
     return [text for _, text in sorted(failed)]
 
 
-def _failures(pod: Object) -> Iterator[tuple[str, FailedContainer]]:
-    status = pod.get("status") or {}
-    if status.get("phase") != "Failed":
-        return
-    name = name_of(pod)
-    ended = [(each["name"], (each.get("state") or {}).get("terminated") or {}) for each in container_statuses(pod)]
-    failed = [(container, end) for container, end in ended if end.get("exitCode")]
-    for container, end in failed:
-        yield end.get("finishedAt") or "", _failed_container(pod, container, end)
-    if not failed:
-        details = ": ".join(text for text in (status.get("reason"), status.get("message")) if text)
-        text = f"pod {name} failed{': ' + details if details else ''}"
-        yield (
-            _UNKNOWN_TIME,
-            FailedContainer(
-                text, name, node=node_name(pod), end=_plain(details, _MESSAGE_LIMIT), is_explained_by_log=False
-            ),
-        )
+def _failed(pod: Object, life: PodLife) -> FailedContainer:
+    if life.state in {PodState.DISRUPTED, PodState.TERMINATING}:
+        return _taken_away(pod, life)
+    end = next((end for end in ends_of(pod) if end.container == life.container), None)
+    if end is not None:
+        return _failed_container(pod, end)
+    details = ": ".join(text for text in (life.reason if life.reason != "Failed" else "", life.message) if text)
+    text = f"pod {life.pod} failed{': ' + details if details else ''}"
+    shown = _plain(details, _MESSAGE_LIMIT)
+    return FailedContainer(text, life.pod, node=node_name(pod), end=shown, is_explained_by_log=False, since=life.since)
 
 
-def _failed_container(pod: Object, container: str, end: Object) -> FailedContainer:
-    code, reason, message = end["exitCode"], end.get("reason") or "", (end.get("message") or "").strip()
-    signal, is_own = _SIGNALS.get(code), _is_own(reason)
-    how = f"exit code {code}{f' ({signal})' if signal else ''}"
-    if not is_own:
-        said = _plain(message, _MESSAGE_LIMIT)
-        how = f"{reason}: {said}" if said else f"{reason} (exit code {code})"
+def _taken_away(pod: Object, life: PodLife) -> FailedContainer:
+    words, said = _DELETED, ""
+    if life.disruption is not None:
+        words = _TAKEN_AWAY[life.disruption].format(node=f"node {life.node}" if life.node else "its node")
+        if life.disruption not in {Disruption.DELETED, Disruption.SAVED}:
+            said = f" ({': '.join(part for part in (life.reason, _plain(life.message, _MESSAGE_LIMIT)) if part)})"
     return FailedContainer(
-        f"pod {name_of(pod)}: {_exit(container, end)}",
-        name_of(pod),
-        container,
-        node_name(pod),
-        how,
-        tuple(_plain(line, _LINE_LIMIT) for line in message.splitlines()) if is_own else (),
-        is_explained_by_log=is_own,
-        is_killed=is_own and code in _KILLED,
+        f"pod {life.pod} {words}{said}",
+        life.pod,
+        node=node_name(pod),
+        end=f"{words}{said}",
+        is_explained_by_log=False,
+        is_taken_away=True,
+        disruption=life.disruption,
+        since=life.since,
     )
 
 
-def _is_own(reason: str) -> bool:
-    """Whether the program has ended by itself."""
-    return reason in {"", "Error"}
+def _failed_container(pod: Object, end: ContainerEnd) -> FailedContainer:
+    signal, name = SIGNALS.get(end.exit_code), name_of(pod)
+    how = f"exit code {end.exit_code}{f' ({signal})' if signal else ''}"
+    if not end.is_own:
+        said = _plain(end.message, _MESSAGE_LIMIT)
+        how = f"{end.reason}: {said}" if said else f"{end.reason} (exit code {end.exit_code})"
+    memory = _memory(pod, end)
+    is_for_memory = end.is_out_of_memory or end.is_killed
+    return FailedContainer(
+        f"pod {name}: {_exit(end)}{f'; {memory}' if memory and is_for_memory else ''}",
+        name,
+        end.container,
+        node_name(pod),
+        how,
+        tuple(_plain(line, _LINE_LIMIT) for line in end.message.splitlines()) if end.is_own else (),
+        is_explained_by_log=end.is_own,
+        is_killed=end.is_killed,
+        since=end.finished,
+        memory=memory,
+    )
 
 
-def _exit(container: str, end: Object) -> str:
-    text = f"container {container} exited with code {end['exitCode']}"
-    reason, message = end.get("reason") or "", (end.get("message") or "").strip()
-    if _is_own(reason):
+LIMIT = "its limit of memory is "
+NO_LIMIT = "it has no limit of memory"
+
+
+def _memory(pod: Object, end: ContainerEnd) -> str:
+    limit = memory_limit(pod, end.container)
+    if limit is None or end.reason == UNKNOWN_END:
+        return ""
+    return f"{LIMIT}{limit}" if limit else NO_LIMIT
+
+
+def _exit(end: ContainerEnd) -> str:
+    text = f"container {end.container} exited with code {end.exit_code}"
+    if end.is_own:
         # The program has ended by itself: several lines are the end of its log, which stands below.
-        said = message if len(message.splitlines()) == 1 else ""
+        said = end.message if len(end.message.splitlines()) == 1 else ""
         return f"{text}: {_plain(said, _LINE_LIMIT)}" if said else text
-    return f"{text} ({reason}{': ' if message else ''}{_plain(message, _MESSAGE_LIMIT)})"
+    return f"{text} ({end.reason}{': ' if end.message else ''}{_plain(end.message, _MESSAGE_LIMIT)})"
 
 
 def _plain(message: str, limit: int) -> str:

@@ -23,7 +23,6 @@ from trainer.framework import (
     RuntimeInfo,
     StatusReport,
     Watch,
-    first_failure,
     nodes_field,
 )
 from trainer.kube.cache.cached_object import CachedObject
@@ -44,11 +43,11 @@ from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer.plugins.jobset.builder import build_jobset
 from trainer.plugins.jobset.checks import check_jobs, check_pods, check_references, warn_of_queue
+from trainer.plugins.jobset.deleted_pods import DeletedPods
 from trainer.plugins.jobset.events import CLAIMS, claims_of_jobset, event_watches
 from trainer.plugins.jobset.pod_index import (
     ACTIVE,
     POD_PROBLEMS,
-    DeletedPods,
     PodIndex,
     WaitingJobSets,
     active_jobsets,
@@ -156,7 +155,8 @@ class JobSetPlugin:
                 reason, message = condition.get("reason") or ended, condition.get("message") or f"JobSet is {ended}"
                 if condition_type is ConditionType.COMPLETE:
                     return Outcome(condition_type, reason, message)
-                culprit = first_failure(PodIndex(self._reader, jobset).failed())
+                attempt = (jobset.get("status") or {}).get("restarts") or 0
+                culprit = self._gone.first_failure(PodIndex(self._reader, jobset), attempt=attempt)
                 jobs = Selection(namespace_of(jobset), label_selector=f"{JOBSET_NAME}={name_of(jobset)}")
                 return Outcome(condition_type, reason, message, culprit, jobs)
         return None

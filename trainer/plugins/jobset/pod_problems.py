@@ -17,7 +17,9 @@ from trainer.kube.cache.store import CONTROLLER_UID
 from trainer.kube.objects import (
     Object,
     ObjectKey,
+    controller_of,
     find_condition,
+    has_finished,
     key_of,
     labels_of,
     metadata_of,
@@ -26,6 +28,7 @@ from trainer.kube.objects import (
     uid_of,
 )
 from trainer.kube.resource import JOBS, PERSISTENT_VOLUME_CLAIMS, PODS
+from trainer.plugins.jobset.deleted_pods import DeletedPods
 from trainer.plugins.jobset.events import (
     REASONS,
     ProblemEvent,
@@ -35,15 +38,19 @@ from trainer.plugins.jobset.events import (
     shared_claims,
     with_events,
 )
-from trainer.plugins.jobset.pod_index import DeletedPods, PodIndex, wait_of
+from trainer.plugins.jobset.pod_index import PodIndex
 from trainer.plugins.jobset.revision import is_decided
 from trainer.plugins.jobset.wait import Example, Named, WaitReason, about, cannot_start
 from trainer.workloads import JOBSETS
+from trainer.workloads.pod_life import pod_life, wait_of
 
 _MAY_PASS = frozenset({"Unschedulable", "SchedulingGated", ConditionReason.NO_SCHEDULER})
 """Reasons that often end by themselves, sorted after the others."""
 
 _NAMES_CLAIMS = re.compile("persistent ?volume ?claim", re.IGNORECASE)
+
+_HELD_DEBOUNCE = 10
+"""Seconds before a pod that is kept is reported: a proxy that has a way to end takes a moment."""
 
 _DEFAULT_BACKOFF_LIMIT = 6
 """Default of a Job (Kubernetes documentation, "Jobs")."""
@@ -66,7 +73,7 @@ def waits(index: PodIndex, train_job: TrainJob) -> list[PodProblem]:
     found: dict[str, WaitReason] = {}
     own, without_claims = _waits_of_pods(index)
     refused = (*_refused_jobs(index), *_refused_pods(index))
-    for waiting in (*own, *refused, *_without_sandbox(index), *unscheduled(index, without_claims)):
+    for waiting in (*own, *refused, *_without_sandbox(index), *unscheduled(index, without_claims), *_held(index)):
         found.setdefault(waiting.reason, waiting)
     present = sorted(found.values(), key=lambda each: (each.reason in _MAY_PASS, each.reason))
     return [waiting.problem(train_job, index.jobset) for waiting in present]
@@ -107,6 +114,28 @@ def _without_sandbox(index: PodIndex) -> Iterator[WaitReason]:
             blocked.discard(example)
 
 
+def _held(index: PodIndex) -> Iterator[WaitReason]:
+    """Pods whose training has ended, and which another container keeps, where no pod of their Job trains any more."""
+    held = index.held()
+    for example in sorted(held):
+        pod = index.reader.get(PODS, example)
+        job = (controller_of(pod) or {}).get("uid") if pod is not None else None
+        if pod is None or job is None:
+            continue
+        alike = index.reader.keys(PODS, CONTROLLER_UID, str(job))
+        others = (index.reader.get(PODS, key) for key in alike - held)
+        if all(other is None or has_finished(other) for other in others):
+            life, kept = pod_life(pod), alike & held
+            yield WaitReason(
+                ConditionReason.ENDED_AND_HELD,
+                f"{_ended(len(kept))}, and other containers keep {'it' if len(kept) == 1 else 'them'}",
+                Example(PODS.kind, life.pod, is_one_of_many=len(kept) > 1),
+                f"container {life.container} has ended with {life.exit_code}, and {', '.join(life.held_by)} still runs",
+                debounce=_HELD_DEBOUNCE,
+            )
+            return
+
+
 def restarts(index: PodIndex, gone: DeletedPods) -> Iterator[PodProblem]:
     """The restart of the whole JobSet, else that of single pods."""
     if _is_restarting(index.jobset):
@@ -121,9 +150,13 @@ def restarts(index: PodIndex, gone: DeletedPods) -> Iterator[PodProblem]:
     remade = {key for name in replacing for key in index.failed_in(name)}
     crashing = index.crashing()
     if remade or crashing:
-        headline = f"{about(len(remade | crashing))} failed and started again"
+        headline = f"{_ended(len(remade | crashing))} and started again"
         details = partial(_example, index.reader, remade, crashing)
         yield PodProblem(ConditionType.RESTARTING, ConditionReason.RESTARTING_PODS, headline, details)
+
+
+def _ended(count: int) -> str:
+    return f"{about(count)} {'has' if count == 1 else 'have'} ended"
 
 
 def _is_restarting(jobset: Object) -> bool:
@@ -144,7 +177,8 @@ def _restart(jobset: Object) -> str:
 
 def _cause(index: PodIndex, gone: DeletedPods) -> str:
     """The failure that came first; pods of the last attempt may still exist, or are remembered."""
-    culprit = first_failure([*index.failed(), *gone.before(index.jobset)])
+    attempt = ((index.jobset.get("status") or {}).get("restarts") or 0) - 1
+    culprit = gone.first_failure(index, attempt=attempt)
     if culprit is not None:
         return culprit.text
     condition = find_condition(index.jobset, "RestartingJobSet") or {}

@@ -1,0 +1,115 @@
+"""What is remembered of pods that failed or were deleted: JobSet and Job delete them soon, and others with them.
+
+It is kept in memory only: a manager that starts anew knows what objects tell, by times with a resolution of a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID
+from trainer.api.jobset_pods import age_of, place_of
+from trainer.framework import FailedContainer, first_failure
+from trainer.kube.bounded_dict import BoundedDict
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.objects import Object, metadata_of, name_of, namespace_of, uid_of
+from trainer.plugins.jobset.pod_index import PodIndex, is_in_trouble, lasting_problems, life_of
+from trainer.workloads.disruption import deletion_of
+from trainer.workloads.pod_life import PodState
+
+REMEMBERED = 512
+"""Most JobSets with a remembered pod, a few KiB each; the least recently used is dropped first."""
+
+_POD_LIMIT = 1 << 31
+
+_Owner = tuple[str, str, str]
+"""Namespace, name and uid of a JobSet, from labels of its pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Deleted:
+    restart_attempt: int
+    pod: Object
+
+
+@dataclass(frozen=True, slots=True)
+class _First:
+    """The first pod of an attempt that got into trouble, in the order in which the API server tells it."""
+
+    restart_attempt: int
+    since: str
+    deleted: str
+    """Its uid if it was deleted, by whom its object does not tell; else empty."""
+
+
+class DeletedPods:
+    """Remembers the pod that failed first in the latest attempt of each JobSet, and the one that was deleted first.
+
+    A Job deletes its pods once one has failed, so a pod that is deleted while none has was deleted by somebody else.
+    """
+
+    def __init__(self) -> None:
+        self._gone: BoundedDict[_Owner, _Deleted] = BoundedDict(REMEMBERED)
+        self._first: BoundedDict[_Owner, _First] = BoundedDict(REMEMBERED)
+
+    def problem_changed(self, old: CachedObject | None, new: CachedObject | None) -> bool:
+        """Predicate: a pod got or lost a problem."""
+        before, after = lasting_problems(old), lasting_problems(new)
+        if is_in_trouble(after) and not is_in_trouble(before) and new is not None:
+            self._note(new, is_known=old is not None)
+        if new is None and old is not None and is_in_trouble(before):
+            self._remember(old.decode(), _owner(old))
+        return before != after
+
+    def first_failure(self, index: PodIndex, *, attempt: int) -> FailedContainer | None:
+        """The pod of a JobSet that failed or was taken away first in an attempt; None if nothing is known of it."""
+        jobset = index.jobset
+        owners = [(namespace_of(jobset), name_of(jobset), uid) for uid in (uid_of(jobset), "")]
+        present = [*index.failed(), *index.going()]
+        gone = [each.pod for owner in owners if (each := self._gone.get(owner)) and each.restart_attempt == attempt]
+        newest = max((str(metadata_of(pod).get("creationTimestamp") or "") for pod in present), default="")
+        gone = [pod for pod in gone if (deletion_of(pod) or newest) >= newest]
+        firsts = (self._first.get(owner) for owner in owners)
+        deleted = next((each.deleted for each in firsts if each and each.restart_attempt == attempt), "")
+        return first_failure(_of_size([*present, *gone], jobset), deleted_first=deleted)
+
+    def _note(self, pod: CachedObject, *, is_known: bool) -> None:
+        """Keep the first sign of trouble; one of pods that were made after it begins anew, as after a suspension."""
+        owner, age = _owner(pod), age_of(pod.decode())
+        present = self._first.get(owner)
+        if present and age.restart_attempt <= present.restart_attempt and age.creation_timestamp <= present.since:
+            return
+        life = life_of(pod)
+        is_deleted = is_known and life.state is PodState.TERMINATING
+        self._first[owner] = _First(age.restart_attempt, life.since, pod.meta.uid if is_deleted else "")
+
+    def _remember(self, pod: Object, owner: _Owner) -> None:
+        gone, present = _Deleted(age_of(pod).restart_attempt, pod), self._gone.get(owner)
+        if present is not None and present.restart_attempt >= gone.restart_attempt:
+            is_earlier = present.restart_attempt == gone.restart_attempt and self._is_first(pod, present.pod, owner)
+            gone = gone if is_earlier else present
+        self._gone[owner] = gone
+
+    def _is_first(self, pod: Object, other: Object, owner: _Owner) -> bool:
+        """Whether a pod failed before another one, which is gone, or was made after it."""
+        if "" < deletion_of(other) < str(metadata_of(pod).get("creationTimestamp") or ""):
+            return True
+        first = self._first.get(owner)
+        failure = first_failure([pod, other], deleted_first=first.deleted if first is not None else "")
+        return failure is not None and failure.pod == name_of(pod)
+
+
+def _owner(pod: CachedObject) -> _Owner:
+    return pod.key.namespace, pod.labels[JOBSET_NAME], pod.labels.get(JOBSET_UID, "")
+
+
+def _of_size(pods: Iterable[Object], jobset: Object) -> list[Object]:
+    """Without those that an elastic JobSet has given up."""
+    sizes = {
+        job.get("name"): ((job.get("template") or {}).get("spec") or {}).get("completions")
+        for job in (jobset.get("spec") or {}).get("replicatedJobs") or []
+    }
+    return [
+        pod for pod in pods if place_of(pod).completion_index < (sizes.get(place_of(pod).replicated_job) or 1 << 31)
+    ]
