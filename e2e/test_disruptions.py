@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -81,3 +82,13 @@ def test_an_error_of_the_program_is_the_last(cluster: Cluster) -> None:
     cluster.apply(training("demo", "raise SystemExit(3)"))
     cluster.wait_for_condition("demo", "Failed")
     assert restarts(cluster, "demo") == (0, 0)
+
+
+def test_restarts_that_somebody_has_asked_for(cluster: Cluster, tmp_path: Path) -> None:
+    """`trainer run --max-restarts 1` starts it again once, and its second failure is the last."""
+    script = tmp_path / "train.py"
+    script.write_text("raise SystemExit(3)")
+    options = ("--name", "demo", "--runtime", "torch-distributed", "--max-restarts", "1")
+    result = cluster.trainer("run", str(script), *options)
+    assert result.returncode == 1, result.stderr
+    assert restarts(cluster, "demo") == (1, 1)

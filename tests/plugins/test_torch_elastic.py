@@ -164,6 +164,16 @@ def test_failure_policy(jobset: Any, expected: Any) -> None:
     assert policy.to_object() == expected
 
 
+def test_the_number_of_restarts_of_the_train_job() -> None:
+    """It takes the place of that of the policy everywhere, and nothing is said of the policy then."""
+    info = enforced({"maxRestarts": 7})
+    policy = info.template.failure_policy
+    assert policy is not None
+    assert (policy.max_restarts, env(info)["PET_MAX_RESTARTS"]) == (7, "7")
+    assert findings({"maxRestarts": 7}, POLICY, failurePolicy={"maxRestarts": 3}) == []
+    assert findings({"maxRestarts": 7}, {"maxNodes": 2}) == []
+
+
 @pytest.mark.parametrize(
     ("job", "rules"),
     [

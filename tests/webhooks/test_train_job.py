@@ -337,3 +337,10 @@ async def test_another_runtime_before_the_jobs_exist() -> None:
     assert unfit.causes[0].field == "spec.trainer.numProcPerNode"
     late = await admit(job(runtime="torch", status=CREATED), job(status=CREATED))
     assert late.message == f"spec.runtimeRef.name: Forbidden: {CREATED_IMMUTABLE}"
+
+
+async def test_restarts_are_limited_before_the_jobs_exist() -> None:
+    """Afterwards the JobSet cannot change its limit."""
+    assert (await admit(job(maxRestarts=2), job())).allowed
+    late = await admit(job(maxRestarts=2, status=CREATED), job(status=CREATED))
+    assert late.message == f"spec.maxRestarts: Forbidden: {CREATED_IMMUTABLE}"

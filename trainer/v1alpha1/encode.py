@@ -64,7 +64,10 @@ def encode(obj: Object) -> Encoded:
 
 def _train_job_spec(spec: Object, losses: Losses) -> Object:
     left_out = {"datasetConfig", "modelConfig", "labels", "annotations", "jobSetMetadata", "podSpecOverrides"}
-    encoded = {name: value for name, value in spec.items() if name not in left_out | {"ttlSecondsAfterFinished"}}
+    own = {"ttlSecondsAfterFinished", "maxRestarts"}
+    encoded = {name: value for name, value in spec.items() if name not in left_out | own}
+    if "maxRestarts" in spec:
+        losses.add("spec.maxRestarts", "has no counterpart: name a runtime with failurePolicy.maxRestarts")
     if "ttlSecondsAfterFinished" in spec:
         losses.add("spec.ttlSecondsAfterFinished", "has no counterpart: the TrainJob stays when it has finished")
     if spec.get("managedBy") in ("", TRAIN_JOB_CONTROLLER):

@@ -39,7 +39,7 @@ _IMMUTABLE = {
     "managedBy": MANAGED_BY_IMMUTABLE,
     "activeDeadlineSeconds": DEADLINE_IMMUTABLE,
 }
-_FIXED_ONCE_CREATED = ("runtimeRef", "trainer", "datasetConfig", "modelConfig")
+_FIXED_ONCE_CREATED = ("runtimeRef", "trainer", "datasetConfig", "modelConfig", "maxRestarts")
 _SIZE = ("numNodes", "resourcesPerNode")
 _SCHEDULING = ("labels", "annotations", "jobSetMetadata")
 _SCHEDULING_OF_PODS = (

@@ -40,12 +40,14 @@ def test_submit(served: FakeClient, capsys: pytest.CaptureFixture[str]) -> None:
         Path("train.py"), "--epochs", "3", nodes=2, resources={"cpu": "4"}, env={"A": "1=2"},
         secret_env={"T": "hub:token"}, labels={"team": "vision"}, name="demo", namespace="team", stall_after="10m",
         checkpoints="",
+        max_restarts=2,
     )  # fmt: skip
 
     assert (job.name, job.namespace) == ("demo", "team")
     (created,) = served.objects(TRAIN_JOBS)
     assert created["metadata"]["labels"] == {"team": "vision"}
     assert created["metadata"]["annotations"] == {STALL_SECONDS: "600", CHECKPOINTS: ""}
+    assert created["spec"]["maxRestarts"] == 2
     settings = created["spec"]["trainer"]
     assert (settings["numNodes"], settings["resourcesPerNode"]["limits"]) == (2, {"cpu": "4"})
     assert settings["env"] == [

@@ -184,6 +184,17 @@ def test_stall_after(version: Version) -> None:
     assert annotations["trainer.kubeflow.org/trainer-status-stall-seconds"] == "90"
 
 
+def test_max_restarts() -> None:
+    """All nodes start again so often; 0 is a number as well, and v1alpha1 has no field for it."""
+    jobset = built(job_of("torch-distributed", max_restarts=0))
+    assert jobset["spec"]["failurePolicy"]["maxRestarts"] == 0
+    job = job_of("torch-distributed", max_restarts=3)
+    assert job["spec"]["maxRestarts"] == 3
+    assert "maxRestarts" not in job_of("torch-distributed")["spec"]
+    with pytest.raises(BadInputError, match=r"spec\.maxRestarts: has no counterpart: name a runtime with"):
+        job_of("torch-distributed", "v1alpha1", max_restarts=3)
+
+
 @pytest.mark.parametrize("version", ["v2alpha1", "v1alpha1"])
 def test_checkpoints(version: Version) -> None:
     """The claim is that of the annotation, and Open MPI takes the variable along to the other nodes."""

@@ -215,3 +215,24 @@ def test_too_large(settings: dict[str, Any], jobs: int, field: str) -> None:
         check_growth(large_train_job(**settings), jobs)
     assert [error.field for error in refusal.value.errors] == [field]
     assert "which may have 3072 KiB" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        pytest.param(None, {"maxRestarts": 0, "restartStrategy": "BlockingRecreate"}, id="of the runtime none"),
+        pytest.param(
+            {"maxRestarts": 2, "rules": [{"action": "FailJobSet"}]},
+            {"maxRestarts": 0, "rules": [{"action": "FailJobSet"}]},
+            id="the rest of it stays",
+        ),
+    ],
+)
+def test_restarts(policy: Object | None, expected: Object) -> None:
+    """A TrainJob says how often it starts again; without a policy of the runtime, nobody before all have ended."""
+    blueprint = runtime(jobset={"failurePolicy": policy} if policy else {})
+    found = extract(train_job(maxRestarts=0), blueprint).template.failure_policy
+    assert found is not None
+    assert found.to_object() == expected
+    unstated = extract(train_job(), blueprint).template.failure_policy
+    assert (unstated.to_object() if unstated else None) == policy

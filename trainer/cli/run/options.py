@@ -100,6 +100,15 @@ Name = Annotated[
     str | None, typer.Option(help="Name of the TrainJob; default: that of the script.", rich_help_panel=_SCRIPT)
 ]
 Queue = Annotated[str | None, typer.Option(help="Queue of Kueue that it waits in.", rich_help_panel=_SCRIPT)]
+MaxRestarts = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="How often it starts again after a failure; evictions and the like do not count. Default: as the runtime.",
+        rich_help_panel=_SCRIPT,
+    ),
+]
 StallAfter = Annotated[
     str | None,
     typer.Option(
@@ -160,6 +169,8 @@ class ScriptOptions:
     labels: tuple[tuple[str, str], ...] = ()
     """Of the TrainJob; only from Python."""
     queue: str | None = None
+    max_restarts: int | None = None
+    """Of failures. Default: what the runtime says."""
     stall_after: str | None = None
     """A duration such as `10m`."""
     checkpoints: str | None = None

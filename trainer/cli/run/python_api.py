@@ -37,6 +37,7 @@ def train(
     name: str | None = None,
     namespace: str | None = None,
     queue: str | None = None,
+    max_restarts: int | None = None,
     stall_after: str | None = None,
     checkpoints: str | None = None,
     suspend: bool = False,
@@ -74,6 +75,8 @@ def train(
         name: of the TrainJob. Default: made from that of the function.
         namespace: default: that of the context.
         queue: of Kueue. Default: none.
+        max_restarts: how often it starts again after a failure; evictions and the like do not count where the runtime
+            starts again after them. Default: what the runtime says.
         stall_after: time without progress after which it is Stalled, such as `10m`, `0s` for never. Default: as the
             manager is configured.
         checkpoints: the claim that keeps its checkpoints, `CLAIM` or `CLAIM/PATH`; empty for none. Default: that of the
@@ -106,6 +109,7 @@ def train(
         secret_env=_pairs(secret_env),
         labels=tuple((labels or {}).items()),
         queue=queue,
+        max_restarts=max_restarts,
         stall_after=None if stall_after is None else str(stall_after),
         checkpoints=checkpoints,
         suspend=suspend,
@@ -130,6 +134,7 @@ def submit(
     name: str | None = None,
     namespace: str | None = None,
     queue: str | None = None,
+    max_restarts: int | None = None,
     stall_after: str | None = None,
     checkpoints: str | None = None,
     suspend: bool = False,
@@ -162,6 +167,8 @@ def submit(
         name: of the TrainJob. Default: made from that of the script.
         namespace: default: that of the context.
         queue: of Kueue. Default: none.
+        max_restarts: how often it starts again after a failure; evictions and the like do not count where the runtime
+            starts again after them. Default: what the runtime says.
         stall_after: time without progress after which it is Stalled, such as `10m`, `0s` for never. Default: as the
             manager is configured.
         checkpoints: the claim that keeps its checkpoints, `CLAIM` or `CLAIM/PATH`; empty for none. Default: that of the
@@ -193,6 +200,7 @@ def submit(
         secret_env=_pairs(secret_env),
         labels=tuple((labels or {}).items()),
         queue=queue,
+        max_restarts=max_restarts,
         stall_after=None if stall_after is None else str(stall_after),
         checkpoints=checkpoints,
         suspend=suspend,

@@ -117,6 +117,7 @@ def train_job(
             "runtimeRef": {"name": runtime.name, "kind": runtime.kind},
             **({"labels": {QUEUE_LABEL: options.queue}} if options.queue else {}),
             **({"suspend": True} if options.suspend else {}),
+            **({} if options.max_restarts is None else {"maxRestarts": options.max_restarts}),
             "trainer": {field: value for field, value in trainer.items() if value not in (None, [], {})},
             "podSpecOverrides": [_override(jobs, container, config_map) for container in containers],
         },

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from trainer.api.jobset import ReplicatedJob
+from trainer.api.jobset import FailurePolicy, JobSetSpec, ReplicatedJob
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy, Runtime
 from trainer.api.trainjob import StorageSettings, TrainJob
 from trainer.framework.building.overrides import apply_override
@@ -78,10 +78,19 @@ def apply_settings(info: RuntimeInfo, train_job: TrainJob, profile: Profile) -> 
         info.labels |= changes.labels or {}
         info.annotations |= changes.annotations or {}
         yield "spec.jobSetMetadata"
+    if train_job.spec.max_restarts is not None:
+        _limit_restarts(info.template, train_job.spec.max_restarts)
+        yield "spec.maxRestarts"
     info.train_job_labels = dict(train_job.spec.labels or {})
     yield "spec.labels"
     info.train_job_annotations = dict(train_job.spec.annotations or {})
     yield "spec.annotations"
+
+
+def _limit_restarts(template: JobSetSpec, most: int) -> None:
+    """Set how often all nodes start again; where the runtime has no policy, none of them before all have ended."""
+    present = template.failure_policy or FailurePolicy(restart_strategy="BlockingRecreate")
+    template.failure_policy = present.model_copy(update={"max_restarts": most})
 
 
 _NO_POLICY: Final = MLPolicy()

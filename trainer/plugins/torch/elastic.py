@@ -55,7 +55,7 @@ RENDEZVOUS_CONFIGURATION = (
 less than it may take to pull an image."""
 
 
-def validate(info: RuntimeInfo) -> Iterator[Finding]:
+def validate(info: RuntimeInfo, train_job: TrainJob) -> Iterator[Finding]:
     """Refuse a number of nodes out of bounds and two values of restarts; warn where no failure is survived."""
     policy = info.ml_policy.torch and info.ml_policy.torch.elastic_policy
     if not policy:
@@ -64,6 +64,8 @@ def validate(info: RuntimeInfo) -> Iterator[Finding]:
     nodes, bounds = info.trainer.count, info.trainer.elastic
     if bounds is not None and not bounds.least <= nodes <= bounds.most:
         yield invalid("spec.trainer.numNodes", nodes, f"must be between {bounds.least} and {bounds.most}: {field}")
+    if train_job.spec.max_restarts is not None:
+        return
     present = info.template.failure_policy and info.template.failure_policy.max_restarts
     if policy.max_restarts is None:
         text = "is not set, so torchrun never restarts workers: losing a node, or scaling down, makes all nodes fail"
@@ -73,14 +75,20 @@ def validate(info: RuntimeInfo) -> Iterator[Finding]:
         yield invalid(f"{info.runtime} spec.template.spec.failurePolicy.maxRestarts", present, rule)
 
 
-def endure(info: RuntimeInfo, policy: TorchElasticPolicy) -> None:
+def endure(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolicy) -> None:
     """Set the restarts and the success policy of an elastic training."""
     job = info.job_of(info.trainer).template.spec
     if job.success_policy is None:
         job.success_policy = {"rules": [{"succeededCount": 1}]}
-    if policy.max_restarts is not None:
+    limit = _max_restarts(train_job, policy)
+    if limit is not None:
         present = info.template.failure_policy or FailurePolicy()
-        info.template.failure_policy = present.model_copy(update={"max_restarts": policy.max_restarts})
+        info.template.failure_policy = present.model_copy(update={"max_restarts": limit})
+
+
+def _max_restarts(train_job: TrainJob, policy: TorchElasticPolicy) -> int | None:
+    stated = train_job.spec.max_restarts
+    return policy.max_restarts if stated is None else stated
 
 
 def rendezvous(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolicy) -> list[Object]:
@@ -99,8 +107,9 @@ def rendezvous(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolic
         "PET_RDZV_CONF": RENDEZVOUS_CONFIGURATION if is_at_head else RENDEZVOUS_CONFIGURATION.removeprefix(_IS_HOST),
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
     }
-    if policy.max_restarts is not None:
-        variables["PET_MAX_RESTARTS"] = str(policy.max_restarts)
+    limit = _max_restarts(train_job, policy)
+    if limit is not None:
+        variables["PET_MAX_RESTARTS"] = str(limit)
     return [own.get(name, {"name": name, "value": value}) for name, value in variables.items()]
 
 

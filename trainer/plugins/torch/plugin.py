@@ -45,7 +45,7 @@ class Torch:
         yield from check_reserved_env(info, new, RESERVED | elastic.RESERVED if is_elastic else RESERVED, self.name)
         yield from check_gpus(info, new)
         yield from idle_gpus(info, new)
-        yield from elastic.validate(info)
+        yield from elastic.validate(info, new)
         yield from env_injection.validate(info)
         yield from torchtune.validate(info, new)
 
@@ -58,7 +58,7 @@ class Torch:
         if policy.elastic_policy is None or bounds is None:
             nodes, rendezvous = str(info.trainer.count), self.rendezvous(info, train_job)
         else:
-            elastic.endure(info, policy.elastic_policy)
+            elastic.endure(info, train_job, policy.elastic_policy)
             nodes = f"{bounds.least}:{bounds.most}"
             rendezvous = elastic.rendezvous(info, train_job, policy.elastic_policy)
         variables: list[Object] = [
