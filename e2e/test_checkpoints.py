@@ -21,7 +21,7 @@ pytestmark = [
 SCRIPT = """\
 import os, pathlib, sys, time
 directory = pathlib.Path(os.environ["TRAINER_CHECKPOINT_DIR"])
-found = sorted(path.name for path in directory.iterdir())
+found = sorted(path.name for path in directory.glob("step-*"))
 (directory / f"step-{len(found)}").touch()
 print("found", found, flush=True)
 time.sleep(0 if found else float(sys.argv[1]))

@@ -75,7 +75,8 @@ def test_failures(line: str, remedy: str) -> None:
     """A training that could not write its checkpoint names the claim, and no other volume is mistaken for it."""
     text = f"node-0: {line}\npod {POD}: container trainer exited with code 1; jobset failed"
     failed = condition("Failed", reason="FailedJobs", message=text)
-    (cause,) = answer(train_job(failed), with_claim()).causes
+    annotated = {"annotations": {"trainer.kubeflow.org/checkpoints": "data/team-a"}}
+    (cause,) = answer(train_job(failed, metadata=annotated)).causes
     assert cause.remedy.startswith(remedy)
 
 

@@ -162,22 +162,19 @@ def test_job_that_fails(served: JobRunner) -> None:
 
 
 @pytest.mark.parametrize(
-    ("directory", "claim", "note"),
+    ("directory", "claim", "reason"),
     [
-        pytest.param(
-            "models/llama", True, "TrainJob demo has kept no checkpoints in a claim", id="directory-of-others"
-        ),
-        pytest.param(
-            DIRECTORY, False, "claim data is gone, and the checkpoints of TrainJob demo with it", id="no-claim"
-        ),
+        pytest.param("models/llama", True, "it has no directory in a claim", id="directory-of-others"),
+        pytest.param(DIRECTORY, False, "claim data is gone", id="no-claim"),
     ],
 )
-def test_nothing_to_remove(served: JobRunner, directory: str, claim: bool, note: str) -> None:
+def test_nothing_to_remove(served: JobRunner, directory: str, claim: bool, reason: str) -> None:
     """What is not there, or is not that of the TrainJob alone, is left, and the TrainJob is deleted."""
     with_checkpoints(served, directory)
     if not claim:
         anyio.run(served.delete, PERSISTENT_VOLUME_CLAIMS, "data", "default")
-    assert run("delete demo --checkpoints") == (0, f"{NAMED} deleted\n", f"note: {note}\n")
+    note = f"note: no checkpoints of TrainJob demo were removed: {reason}\n"
+    assert run("delete demo --checkpoints") == (0, f"{NAMED} deleted\n", note)
     assert served.objects(JOBS) == []
 
 

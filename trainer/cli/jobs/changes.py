@@ -105,21 +105,24 @@ def _change(
 
 async def _delete(client: Client, job: Object, *, checkpoints: bool) -> None:
     """Delete this TrainJob by uid, not a new one of the same name."""
+    kept, is_there = None, False
     try:
         kept = await KeptCheckpoints.of(client, job)
+        is_there = kept is not None and await kept.has_claim(client)
     except ApiError:
         if checkpoints:
             raise
-        kept = None  # nothing is known that could be said
-    if checkpoints and kept is not None:
+        # Nothing is known that could be said.
+    if checkpoints and kept is not None and is_there:
         await kept.remove(client, SystemClock())
     options = DeleteOptions(propagation=Propagation.BACKGROUND, uid=uid_of(job))
     await client.delete(TRAIN_JOBS, name_of(job), namespace_of(job), options)
     say(f"{reference(job)} deleted")
-    if kept is not None and not checkpoints:
+    if kept is not None and is_there and not checkpoints:
         note(f"its checkpoints are kept in {kept.place}")
-    elif kept is None and checkpoints:
-        note(f"TrainJob {name_of(job)} has kept no checkpoints in a claim")
+    elif checkpoints and not is_there:
+        reason = "it has no directory in a claim" if kept is None else f"claim {kept.directory.name} is gone"
+        note(f"no checkpoints of TrainJob {name_of(job)} were removed: {reason}")
 
 
 async def _set_suspend(client: Client, job: Object, *, suspend: bool) -> None:

@@ -20,7 +20,7 @@ from trainer.api.checkpoints import (
     parse_claim,
 )
 from trainer.api.jobset_labels import JOBSET_NAME
-from trainer.cli.console import note, printable, say
+from trainer.cli.console import printable, say
 from trainer.cli.errors import CommandError
 from trainer.cli.jobs.receiver import Receiver, watch_for
 from trainer.cli.jobs.state import JobState
@@ -89,6 +89,20 @@ class KeptCheckpoints:
         """Claim and directory in words."""
         return f"directory {self.directory.path} of claim {self.directory.name}"
 
+    async def has_claim(self, client: Client) -> bool:
+        """Whether pods can mount the claim, also where the user may not read it.
+
+        Raises:
+            KubeError: the claim cannot be read, but for lack of rights.
+        """
+        try:
+            claim = await client.get(PERSISTENT_VOLUME_CLAIMS, self.directory.name, namespace_of(self._job))
+        except NotFoundError:
+            return False
+        except ForbiddenError:
+            return True
+        return not is_being_deleted(claim)
+
     async def remove(self, client: Client, clock: Clock) -> None:
         """Remove the directory with all that is in it, and wait until that is done; one that is gone is no error.
 
@@ -97,9 +111,6 @@ class KeptCheckpoints:
             KubeError: the API server refuses something.
         """
         await self._refuse_while_it_runs(client)
-        if await self._is_claim_gone(client):
-            note(f"claim {self.directory.name} is gone, and the checkpoints of TrainJob {name_of(self._job)} with it")
-            return
         body = self._removal()
         removal = await client.create(JOBS, body, field_manager=FIELD_MANAGER)
         name, namespace = name_of(removal), namespace_of(removal)
@@ -128,16 +139,6 @@ class KeptCheckpoints:
             raise CommandError(
                 f"{self.place} is kept, and so is TrainJob {name}: it goes on training; suspend it first ({suspend})"
             )
-
-    async def _is_claim_gone(self, client: Client) -> bool:
-        """Whether no pod can mount it any more; not known to those who may not read it."""
-        try:
-            claim = await client.get(PERSISTENT_VOLUME_CLAIMS, self.directory.name, namespace_of(self._job))
-        except NotFoundError:
-            return True
-        except ForbiddenError:
-            return False
-        return is_being_deleted(claim)
 
     def _removal(self) -> Object:
         """The Job: it mounts what the directory is in, since a mount itself cannot be removed."""
