@@ -80,11 +80,11 @@ def runs_of(record: Path) -> list[list[tuple[int, float]]]:
     return [[(int(step), float(loss)) for step, loss in map(str.split, part.splitlines())] for part in parts]
 
 
-def wait_for_third(cluster: Cluster) -> None:
-    """Wait until a third of the steps is done."""
+def wait_for_step(cluster: Cluster, step: int = THIRD) -> None:
+    """Wait until so many steps are done: a third of them, unless stated otherwise."""
 
     def reached() -> bool:
-        return int(progress(cluster, "survives").get("currentStep") or 0) >= THIRD
+        return int(progress(cluster, "survives").get("currentStep") or 0) >= step
 
     until(reached, lambda: cluster.log("survives") + cluster.kubectl("describe", "trainjob").stdout)
 
@@ -113,9 +113,9 @@ def check(cluster: Cluster, *, runs: int, twice: int) -> dict[int, float]:
     return {step: loss for run in found for step, loss in run}
 
 
-def evict(cluster: Cluster, pod: str) -> None:
+def evict(cluster: Cluster, pod: str, **options: int) -> None:
     """Evict a pod, as kubectl drain does."""
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}}
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}, "deleteOptions": options}
     path = f"/api/v1/namespaces/{cluster.namespace}/pods/{pod}/eviction"
     cluster.kubectl("create", "--raw", path, "-f", "-", stdin=json.dumps(eviction))
 
@@ -125,17 +125,22 @@ def pods(cluster: Cluster) -> list[str]:
     return [pod["metadata"]["name"] for pod in cluster.list("pods")]
 
 
+def wait_for_pods(cluster: Cluster, count: int) -> None:
+    """Wait until there are so many pods."""
+    until(lambda: len(pods(cluster)) == count, lambda: f"{count} pods, not {pods(cluster)}")
+
+
 def suspend(cluster: Cluster) -> None:
     """Suspend, and wait until the pods are gone."""
     cluster.suspend("survives")
-    until(lambda: not pods(cluster), "the pods of the suspended training are gone")
+    wait_for_pods(cluster, 0)
 
 
 @pytest.mark.parametrize("script", FRAMEWORKS)
 def test_suspended_at_a_third(cluster: Cluster, script: str, tmp_path: Path) -> None:
     """A resumed training goes on where it was, and its losses are those of a training that nothing has disturbed."""
     submit(cluster, script)
-    wait_for_third(cluster)
+    wait_for_step(cluster)
     suspend(cluster)
     assert progress(cluster, "survives")["checkpoint"]["step"] >= THIRD
     cluster.suspend("survives", False)
@@ -148,7 +153,7 @@ def test_suspended_at_a_third(cluster: Cluster, script: str, tmp_path: Path) -> 
 def test_evicted(cluster: Cluster, script: str) -> None:
     """The eviction of one of two pods restarts both, costs no restart that counts, and loses nothing."""
     submit(cluster, script, nodes=2)
-    wait_for_third(cluster)
+    wait_for_step(cluster)
     evict(cluster, next(name for name in pods(cluster) if "-node-0-1-" in name))
     cluster.complete("survives")
     check(cluster, runs=2, twice=2)
@@ -168,13 +173,15 @@ def test_killed(cluster: Cluster) -> None:
 def test_other_sizes(cluster: Cluster) -> None:
     """A training goes on with one node instead of two, and with two again."""
     submit(cluster, "plain_torch.py", nodes=2, SLOW_RUNS="2")
+    step = THIRD
     for nodes in (1, 2):
-        wait_for_third(cluster)
+        wait_for_step(cluster, step)
         suspend(cluster)
+        step = progress(cluster, "survives")["checkpoint"]["step"] + 1
         patch = json.dumps({"spec": {"trainer": {"numNodes": nodes}}})
         cluster.kubectl("patch", "trainjob", "survives", "--type=merge", "-p", patch)
         cluster.suspend("survives", False)
-        until(lambda nodes=nodes: len(pods(cluster)) == nodes, f"{nodes} pods are there")
+        wait_for_pods(cluster, nodes)
     cluster.complete("survives")
     check(cluster, runs=3, twice=4)
 
@@ -184,7 +191,7 @@ def test_in_the_middle_of_a_save(cluster: Cluster) -> None:
     submit(cluster, "plain_torch.py", FAULT="save", TRAINER_CHECKPOINT_SECONDS="0.01")
     until(lambda: "hangs in a save" in cluster.log("survives"), "a save has begun")
     former = progress(cluster, "survives")["checkpoint"]["step"]
-    cluster.kubectl("delete", "pod", *pods(cluster), "--grace-period=1")
+    evict(cluster, *pods(cluster), gracePeriodSeconds=1)
     cluster.complete("survives")
     first, second = records(cluster)
     assert first[-1][0] == THIRD

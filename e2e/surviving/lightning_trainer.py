@@ -2,13 +2,13 @@
 
 import os
 
-import lightning as L
+import lightning
 import torch
 from record import STEPS, Record
 from torch.utils.data import DataLoader, TensorDataset
 
 
-class Line(L.LightningModule):
+class Line(lightning.LightningModule):
     """A layer whose losses are recorded."""
 
     def __init__(self):
@@ -28,6 +28,6 @@ class Line(L.LightningModule):
         return torch.optim.Adam(self.parameters(), 0.05)
 
 
-L.seed_everything(0)
+lightning.seed_everything(0)
 data = DataLoader(TensorDataset(torch.randn(4 * STEPS // 3, 8)), batch_size=4)
-L.Trainer(max_epochs=3, logger=False, accelerator="cpu", enable_progress_bar=False).fit(Line(), data)
+lightning.Trainer(max_epochs=3, logger=False, accelerator="cpu", enable_progress_bar=False).fit(Line(), data)

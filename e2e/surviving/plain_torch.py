@@ -1,4 +1,4 @@
-"""Plain PyTorch on any number of ranks, with the helper; FAULT=sigkill kills its last rank, FAULT=save hangs in a save."""
+"""Plain PyTorch on any number of ranks, with the helper; FAULT=sigkill kills the last rank, FAULT=save hangs."""
 
 import os
 import signal

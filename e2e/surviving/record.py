@@ -1,7 +1,7 @@
 """What a training of `e2e/test_survival.py` records of its steps, over all its pods, and how slowly it makes them.
 
-The record lies beside the checkpoints, or in RECORD. A run of a training that may be interrupted is slow from its step
-`THIRD` on: the first SLOW_RUNS runs (default 1), so that a test can interrupt it there.
+The record lies beside the checkpoints, or in RECORD. The first SLOW_RUNS runs (default 1) of a training that may be
+interrupted are slow, most of all from its step `THIRD` on, so that a test can interrupt it there.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Record:
     def step(self, step: int, loss: float) -> None:
         """Take note of a completed step."""
         self._write(f"{step} {loss!r}")
-        if self._is_slow and step >= THIRD:
-            time.sleep(1)
+        if self._is_slow:
+            time.sleep(1 if step >= THIRD else 0.2)
 
     def _write(self, line: str) -> None:
         with self._file.open("a") as file:
