@@ -163,3 +163,22 @@ def test_a_life_in_a_queue(kueue: Kueue, tmp_path: Path) -> None:
     assert (kind, message) == ("Complete", "jobset completed successfully")
     assert kueue.reclaimable(name) == {"loader": 1, "node": 2}
     assert not kueue.is_active(name)
+
+
+def test_another_flavor(kueue: Kueue) -> None:
+    """After a stop it is admitted with another flavor, and its pods have what that one says alone."""
+    name = f"flavor-{kueue.sends_patches:d}"
+    submit(kueue.cluster, name, "exec sleep 600")
+    elsewhere = Flavor({"kubernetes.io/hostname": "laptop"}, (SPOT | {"operator": "Exists", "value": None}, OWN))
+    for flavor in (HERE, elsewhere):
+        kueue.start(name, flavor)
+        until(lambda: kueue.are_pods_ready(name), "all pods are ready")
+        assert runs_what_is_counted(kueue, name)
+        nodes = nodes_of(kueue.cluster, name)
+        assert len(nodes) == 2
+        for pod in nodes:
+            assert pod["spec"]["nodeSelector"] == {"kubernetes.io/os": "linux"} | flavor.node_selector
+            assert (SPOT in pod["spec"]["tolerations"]) is (flavor is HERE)
+        kueue.stop(name)
+        until(lambda: nodes_of(kueue.cluster, name) == [], "pods have ended")
+    kueue.cluster.kubectl("delete", "trainjob", name)

@@ -247,6 +247,14 @@ CASES = {
         "trainer get demo -w -n default",
         objects=(jobset(suspend=True, metadata={"annotations": {SUSPEND: "true"}}),),
     ),
+    "resumed-with-other-pods": Case(
+        "Resuming",
+        "TrainJob demo was resumed with other pods: its JobSet is made anew once pod a has ended",
+        "a pod that does not end may be on a node that is lost",
+        "kubectl get pods -o wide -l jobset.sigs.k8s.io/jobset-name=demo",
+        train_job(CREATED | {"message": "Succeeded to create Jobs; JobSet is made anew once pod a has ended"}),
+        objects=(jobset(suspend=True, metadata={"annotations": {SUSPEND: "true"}}),),
+    ),
     "workloads-are-secret": Case(
         "Suspended",
         "TrainJob demo is suspended in Kueue's queue team-a, whose Workloads you may not read",

@@ -191,7 +191,7 @@ def test_what_runs_again_is_named() -> None:
 MOUNTING = {"name": "trainer", "image": "i", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 CLAIMS = {"templates": [{"metadata": {"name": "data"}, "spec": CLAIM}]}
-LOST = "volume claims are deleted with the JobSet: its initializers would run again, and its data would be lost"
+LOST = "its volume claims are deleted with a JobSet, and their data would be lost"
 RETAINED = "JobSet creates no JobSet whose volume claims exist"
 
 

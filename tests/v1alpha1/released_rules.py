@@ -134,6 +134,9 @@ ONE_GPU: Object = {"resourcesPerNode": {"limits": {"nvidia.com/gpu": 1}}}
 QLORA, LORA = "model.quantize_base=True", "model.lora_attn_modules=[q_proj]"
 PATHS = ("output_dir", "tokenizer.path", "checkpointer.checkpoint_dir", "tokenizer.merges_file")
 ENVIRONMENT = "must not have envs for the dataset-initializer, model-initializer, node containers"
+NO_CHANGE = "spec.trainer: Invalid value: … field is immutable"
+IMAGE: Object = {"image": "a"}
+SIZES = {name: IMAGE | {name: value} for name, value in (("numNodes", 2), *ONE_GPU.items())}
 QUEUE = "spec.annotations[scheduling.volcano.sh/queue-name]"
 ONE_POLICY = "spec.mlPolicy: Invalid value: Only one of the policy can be configured"
 POLICIES = ("torch", "mpi", "jax", "xgboost", "flux")
@@ -151,6 +154,10 @@ RULES: dict[str, list[Case]] = {
             "runtimeRef changes", job("xgboost"), INVALID, "spec.runtimeRef: Invalid value: … field is immutable", job()
         ),
         *unchangeable("trainer", {"image": "a"}, {"image": "b"}),
+        *(
+            Case(f"{name} of the trainer changes", job(trainer=size), INVALID, NO_CHANGE, job(trainer=IMAGE))
+            for name, size in SIZES.items()
+        ),
         *unchangeable("initializer", FETCHED, FETCHED_ANEW),
         *unchangeable("activeDeadlineSeconds", 1, 2),
         Case(

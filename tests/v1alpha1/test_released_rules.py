@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 
 from tests.definitions import schema_of
-from tests.v1alpha1.released_rules import ALL_RUNTIMES, INVALID, PRIORITY_CLASSES, RULES, Case, injecting, stored
+from tests.v1alpha1.released_rules import (
+    ALL_RUNTIMES,
+    IMAGE,
+    INVALID,
+    PRIORITY_CLASSES,
+    RULES,
+    SIZES,
+    Case,
+    injecting,
+    stored,
+)
 from tests.v1alpha1.test_admission import job, patched, request
 from tests.webhooks.blueprints import StaticRuntimes
 from tests.webhooks.nets import pipeline
@@ -52,6 +62,25 @@ async def test_rule(case: Case) -> None:
     status, text = await answer(case.object, case.old)
     assert status == case.status, text
     assert all(part in text for part in case.text.split("…")), text
+
+
+@pytest.mark.parametrize(
+    ("trainer", "is_suspended", "is_free"),
+    [
+        *(pytest.param(size, True, True, id=name) for name, size in SIZES.items()),
+        *(pytest.param(size, False, False, id=f"{name}-while-it-runs") for name, size in SIZES.items()),
+        pytest.param(SIZES["numNodes"] | {"image": "b"}, True, False, id="image-as-well"),
+        pytest.param({"numNodes": 2}, True, False, id="no-image"),
+    ],
+)
+async def test_what_the_released_trainer_does_not_let_change(
+    trainer: Object, is_suspended: bool, is_free: bool
+) -> None:
+    """Number and resources of the nodes may change while suspended, and in the same request that resumes it."""
+    for suspend in {is_suspended, False}:
+        status, text = await answer(job(trainer=trainer, suspend=suspend), job(trainer=IMAGE, suspend=is_suspended))
+        assert status == (200 if is_free else INVALID), text
+        assert is_free or "field is immutable" in text
 
 
 def words(number: int) -> list[str]:

@@ -92,6 +92,11 @@ def immutable(message: str) -> dict[str, Any]:
     return cel_rules(cel_rule("self == oldSelf", message))
 
 
+def resized_trainer(new: str, old: str) -> str:
+    """Whether two trainers, both of which exist, differ in nothing but number and resources of the nodes."""
+    return " && ".join(f"({_same(new, old, member)})" for member in _FIXED_TRAINER_MEMBERS)
+
+
 def immutable_member(name: str, message: str) -> Object:
     """A rule of the object around an optional, immutable field: it may be neither changed nor added nor removed."""
     return cel_rule(_same("self", "oldSelf", name), message, field_path=f".{name}")

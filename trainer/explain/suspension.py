@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.kueue import QUEUE_LABEL
+from trainer.api.trainjob_status import ConditionType
 from trainer.explain.cause import Cause, Subject, describe, kubectl, one_line, trainer
 from trainer.explain.snapshot import Snapshot
 from trainer.explain.workload import INACTIVE, standing_of
-from trainer.kube.objects import Object, labels_of, metadata_of, name_of, objects_in
+from trainer.framework.deploying.deployer import MADE_ANEW_ONCE
+from trainer.kube.objects import Object, find_condition, labels_of, metadata_of, name_of, objects_in
 from trainer.kube.resource import Resource
 from trainer.plugins.jobset.revision import is_decided
 
@@ -32,12 +34,24 @@ def suspensions(snapshot: Snapshot) -> Iterator[Cause]:
         return
     about = Subject("JobSet", name_of(jobset), snapshot.namespace)
     if is_decided(jobset, suspend=False):
-        message = f"{snapshot.subject} was resumed, and the manager has yet to resume {about}"
-        remedy = "wait a moment; if it stays so, see whether the manager runs"
-        command = trainer("get", snapshot.name, "-w", namespace=snapshot.namespace)
-        yield Cause("Resuming", about, message, remedy, command)
+        yield _resuming(snapshot, about)
         return
     yield from _of(snapshot, jobset, "JobSetSuspended", about)
+
+
+def _resuming(snapshot: Snapshot, jobset: Subject) -> Cause:
+    """The TrainJob was resumed, and its JobSet is not yet: perhaps pods of the former one have to end."""
+    created = (find_condition(snapshot.train_job, ConditionType.CREATED) or {}).get("message") or ""
+    awaited = next((each for each in created.split("; ") if MADE_ANEW_ONCE in each), "")
+    if awaited:
+        message = f"{snapshot.subject} was resumed with other pods: its {awaited}"
+        remedy = "wait until they have ended; a pod that does not end may be on a node that is lost"
+        command = kubectl("get", "pods", "-o", "wide", "-l", jobset_selector(jobset.name), namespace=snapshot.namespace)
+        return Cause("Resuming", jobset, message, remedy, command)
+    message = f"{snapshot.subject} was resumed, and the manager has yet to resume {jobset}"
+    remedy = "wait a moment; if it stays so, see whether the manager runs"
+    command = trainer("get", snapshot.name, "-w", namespace=snapshot.namespace)
+    return Cause("Resuming", jobset, message, remedy, command)
 
 
 def _of(snapshot: Snapshot, suspended: Object, reason: str, about: Subject) -> Iterator[Cause]:

@@ -223,11 +223,24 @@ class RuntimePatch(ApiModel):
 class TrainJobSpec(ApiModel):
     """The desired training."""
 
+    # Kubeflow Trainer (Go) lets no trainer change at all.
+    model_config = ConfigDict(
+        json_schema_extra=rules.cel_rules(
+            rules.cel_rule(
+                "!has(self.trainer) || !has(oldSelf.trainer) || self.trainer == oldSelf.trainer"
+                " || (has(oldSelf.suspend) && oldSelf.suspend"
+                f" && {rules.resized_trainer('self.trainer', 'oldSelf.trainer')})",
+                "field is immutable",
+                field_path=".trainer",
+            )
+        )
+    )
+
     runtime_ref: Annotated[RuntimeRef, Field(json_schema_extra=_IMMUTABLE)]
     """The training runtime to build on."""
     initializer: Annotated[Initializer, Field(json_schema_extra=_IMMUTABLE)] | None = None
     """What is fetched before the training begins."""
-    trainer: Annotated[Trainer, Field(json_schema_extra=_IMMUTABLE)] | None = None
+    trainer: Trainer | None = None
     """Settings of the training container."""
     runtime_patches: Annotated[list[RuntimePatch], Field(json_schema_extra=list_map("manager", 16))] | None = None
     """Changes to the runtime, by who makes them."""

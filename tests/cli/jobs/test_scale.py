@@ -18,7 +18,6 @@ from trainer_kube_testing import FakeClient
 
 ELASTIC = {"state": "Running", "startTime": "2026-01-01T00:00:00Z", "scale": {"minNodes": 1, "maxNodes": 4, "nodes": 4}}
 IMMUTABLE = InvalidError(422, f"spec.trainer.numNodes: Forbidden: {TRAINER_IMMUTABLE}")
-CREATED = {"type": "Created", "status": "True"}
 REFUSED = {"type": "Created", "status": "True", "message": f"the cluster has rejected a change ({ELASTIC_JOBSETS})"}
 
 
@@ -41,11 +40,6 @@ def nodes(served: FakeClient) -> int:
         ),
         pytest.param(job(ELASTIC), "scaled to 4 nodes", id="elastic"),
         pytest.param(job({}), "scaled to 4 nodes", id="without Jobs"),
-        pytest.param(
-            job({"state": "Running", "conditions": [CREATED]}),
-            "scaled to 4 nodes once it is suspended and resumed: trainer suspend a, trainer resume a",
-            id="running, in v1alpha1",
-        ),
     ],
 )
 def test_scaled(served: FakeClient, given: Object, said: str) -> None:

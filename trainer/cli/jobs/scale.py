@@ -22,7 +22,6 @@ from trainer.kube.objects import (
     Object,
     controller_of,
     find_condition,
-    is_condition_true,
     mapping_at,
     name_of,
     namespace_of,
@@ -120,14 +119,10 @@ def _again(nodes: int) -> str:
 
 async def _remark(client: Client, job: Object) -> str:
     """What else there is to know about the change."""
-    name = name_of(job)
     if TrainJobRow.of(job).is_suspended:
-        return f": trainer resume {name} starts it"
-    if is_condition_true(job, ConditionType.CREATED) and not mapping_at(job, "status", "scale"):
-        # As v1alpha1 lets it through.
-        return f" once it is suspended and resumed: trainer suspend {name}, trainer resume {name}"
+        return f": trainer resume {name_of(job)} starts it"
     try:
-        autoscaler = await client.get(HORIZONTAL_POD_AUTOSCALERS, name, namespace_of(job))
+        autoscaler = await client.get(HORIZONTAL_POD_AUTOSCALERS, name_of(job), namespace_of(job))
     except KubeError:  # there is mostly none, and who may scale need not be allowed to see it
         return ""
     is_of_job = (controller_of(autoscaler) or {}).get("uid") == uid_of(job)

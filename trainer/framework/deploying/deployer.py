@@ -53,6 +53,9 @@ FIELD_MANAGER = "trainer"
 RETRY_AFTER = 300.0
 """Seconds after which a rejected change is tried again, since the administrator of the cluster may have acted."""
 
+MADE_ANEW_ONCE = "is made anew once"
+"""What the condition Created says of an object that is replaced, before what is awaited."""
+
 _REMEMBERED = 1024
 """Limit of the rejected changes that are remembered."""
 
@@ -222,11 +225,12 @@ class Deployer:
     async def _replace(
         self, owner: Object, component: Component, existing: Object, replacement: Replacement
     ) -> ApplyResult:
-        result, what = _DONE, f"{component.resource.kind} is made anew"
+        result, kind = _DONE, component.resource.kind
         if not replacement.awaits:
+            what = f"{kind} is made anew"
             await self._recreate(component.resource, existing)
         else:
-            what += f" once {replacement.awaits}"
+            what = f"{kind} {MADE_ANEW_ONCE} {replacement.awaits}"
             if replacement.meanwhile is not None:
                 result = await self._revise(owner, component, existing, replacement.meanwhile, keeps_fixed=True)
         consequence = f": {replacement.consequence}" if replacement.consequence else ""

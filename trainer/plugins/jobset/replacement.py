@@ -28,7 +28,7 @@ _LISTS = ("tolerations", *_GATES)
 _MOST_NAMES = 3
 """Pods that are named; the others are counted."""
 
-_RUN_AGAIN = "its initializers would run again, and its data would be lost"
+_LOST = "its volume claims are deleted with a JobSet, and their data would be lost"
 _RETAINED = "JobSet creates no JobSet whose volume claims exist"
 
 
@@ -74,7 +74,7 @@ def kept_by_claims(jobset: Object, *, was_resumed: bool) -> str:
     has_run = was_resumed or status.get("restarts") or any(c.get("succeeded") or c.get("failed") for c in counts)
     if any(mapping_at(policy, "retentionPolicy").get("whenDeleted") == "Retain" for policy in policies):
         return _RETAINED
-    return f"volume claims are deleted with the JobSet: {_RUN_AGAIN}" if policies and has_run else ""
+    return _LOST if policies and has_run else ""
 
 
 def run_again(jobset: Object) -> str:
@@ -95,7 +95,7 @@ def check_replacement(info: RuntimeInfo, old: TrainJob | None, new: TrainJob) ->
     before, after = old.spec.trainer, new.spec.trainer
     for name, field in (("num_nodes", "numNodes"), ("resources_per_node", "resourcesPerNode")):
         if kept and getattr(before, name, None) != getattr(after, name, None):
-            rule = f"cannot change, because {info.runtime} has volumeClaimPolicies: {kept}; submit the TrainJob again"
+            rule = f"cannot change, because {info.runtime} has volumeClaimPolicies: {kept}; submit another TrainJob"
             yield forbidden(f"spec.trainer.{field}", rule)
 
 
