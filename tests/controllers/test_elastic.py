@@ -128,6 +128,23 @@ async def test_a_cluster_without_elastic_jobsets(cluster: Cluster) -> None:
         assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", "Succeeded to create Jobs")
 
 
+@pytest.mark.parametrize("is_on", [True, False])
+async def test_scaling_while_suspended(cluster: Cluster, is_on: bool) -> None:
+    """Its JobSet is made anew, also where JobSet lets no nodes come and go."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(trainer={"numNodes": 1}))
+        await cluster.run_jobset(active=1, ready=1)
+        gate(cluster, is_on=is_on)
+        await cluster.change(cluster.train_job, suspend=True)
+        await cluster.run_jobset(suspended=1)
+        await cluster.change(cluster.train_job, trainer={"numNodes": 3})
+        await cluster.collect()
+        await cluster.change(cluster.train_job, suspend=False)
+        assert sizes(cluster.jobset) == (3, 3)
+        assert cluster.train_job["status"]["scale"]["nodes"] == 3
+        assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", "Succeeded to create Jobs")
+
+
 async def test_the_autoscaler_lives_as_long_as_the_training(cluster: Cluster) -> None:
     """It scales the TrainJob, goes while that is suspended, comes back, and goes for good at the end."""
     async with cluster.managed():

@@ -76,6 +76,25 @@ async def test_only_what_is_suspended_follows_the_cluster(cluster: Cluster, sche
 
 
 @each_scheduler
+async def test_a_gang_of_another_size(cluster: Cluster, scheduler: str, kind: Resource) -> None:
+    """A training that is resumed with fewer nodes has a smaller gang before its pods start."""
+    cluster.client.serve(kind)
+    cluster.client.add(gang_runtime(scheduler))
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.run_jobset(active=1, ready=1)
+        await cluster.change(cluster.train_job, suspend=True)
+        await cluster.run_jobset(suspended=1)
+        await cluster.change(cluster.train_job, trainer={"numNodes": 1}, suspend=False)
+        (group,) = cluster.client.objects(kind)
+        assert group["spec"]["minMember"] == 1
+        assert cluster.jobset["metadata"]["deletionTimestamp"]
+        await cluster.collect()
+        assert cluster.client.objects(kind) == [group]
+        assert "deletionTimestamp" not in cluster.jobset["metadata"]
+
+
+@each_scheduler
 async def test_a_gang_whose_jobset_the_cluster_refuses_heals(cluster: Cluster, scheduler: str, kind: Resource) -> None:
     """A PodGroup that exists does not bind its TrainJob to a runtime of which nothing else has come."""
     cluster.client.serve(kind)
