@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
 
 from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID
 from trainer.api.jobset_pods import is_made_by
@@ -113,17 +112,19 @@ def _pods_of(job: Object) -> Object:
 
 def _has_another_size(wanted: Object, present: Object) -> bool:
     one, other = wanted["resources"], present["resources"]
-    return bool(wanted["size"] != present["size"]) or not _is_equal(one, other, "resources")
+    found = (path for pair in ((one, other), (other, one)) for path in differences(*pair, "resources"))
+    return bool(wanted["size"] != present["size"]) or next(found, None) is not None
 
 
 def _has_more(wanted: Object, present: Object, lists: Sequence[str]) -> bool:
     if any(present[name].keys() - wanted[name].keys() for name in _MAPS):
         return True
-    return any(not any(_is_equal(each, other) for other in wanted[name]) for name in lists for each in present[name])
+    return any(_entries(present[name]) - _entries(wanted[name]) for name in lists)
 
 
-def _is_equal(one: Any, other: Any, path: str = "") -> bool:
-    return not any(True for pair in ((one, other), (other, one)) for _ in differences(*pair, path))
+def _entries(flat: Sequence[Object]) -> set[frozenset[tuple[str, str]]]:
+    """Tolerations or gates without what is empty, which servers in Go leave out."""
+    return {frozenset((name, str(value)) for name, value in each.items() if value not in (None, "")) for each in flat}
 
 
 def _running(jobset: Object, reader: Reader) -> Iterator[Object]:
