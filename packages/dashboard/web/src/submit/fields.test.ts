@@ -20,6 +20,7 @@ test("a TrainJob that leaves all to its runtime has no field that nobody chose",
     args: undefined,
     env: [],
     queue: undefined,
+    checkpoints: undefined,
     labels: [],
   });
 });
@@ -94,6 +95,7 @@ test.each([
   ["spec.runtimeRef", "runtime"],
   ["spec.trainer.resourcesPerNode.limits[nvidia.com/gpu]", "gpus"],
   [`metadata.labels[${QUEUE}]`, "queue"],
+  ["metadata.annotations[trainer.kubeflow.org/checkpoints]", "checkpoints"],
   ["metadata.labels", "labels"],
   ["spec.podTemplateOverrides[0]", undefined],
   ["", undefined],

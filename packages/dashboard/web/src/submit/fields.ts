@@ -5,6 +5,7 @@ import { CLUSTER_WIDE } from "../model";
 import { type Json, type JsonObject, isObject, isSame } from "./rewrite";
 
 export const QUEUE = "kueue.x-k8s.io/queue-name";
+export const CHECKPOINTS = "trainer.kubeflow.org/checkpoints";
 const DEVICES = /^(nvidia\.com\/(gpu|mig-)|amd\.com\/gpu|gpu\.intel\.com\/|habana\.ai\/gaudi|aws\.amazon\.com\/neuron|google\.com\/tpu|huawei\.com\/)/;
 const USUAL_DEVICE = "nvidia.com/gpu";
 
@@ -25,6 +26,7 @@ export const PLACES = {
   args: ["spec.trainer.args"],
   env: ["spec.trainer.env"],
   queue: [`metadata.labels[${QUEUE}]`, `metadata.labels.${QUEUE}`],
+  checkpoints: [`metadata.annotations[${CHECKPOINTS}]`],
   labels: ["metadata.labels"],
 } as const;
 
@@ -65,6 +67,7 @@ export interface Fields {
   args: Json | undefined;
   env: Variable[];
   queue: Json | undefined;
+  checkpoints: Json | undefined;
   labels: [name: string, value: string][];
 }
 
@@ -98,6 +101,7 @@ export function fieldsOf(content: JsonObject): Fields {
     args: at(content, ["spec", "trainer", "args"]),
     env: variablesOf(content),
     queue: at(content, ["metadata", "labels", QUEUE]),
+    checkpoints: at(content, ["metadata", "annotations", CHECKPOINTS]),
     labels: Object.entries(isObject(labels) ? labels : {}).filter(([name]) => name !== QUEUE).map(([name, value]) => [name, textOf(value)]),
   };
 }

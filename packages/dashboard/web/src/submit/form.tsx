@@ -5,6 +5,7 @@ import type { Queues, Runtime } from "../model";
 import { useAnswer } from "../polling";
 import { useRuntimes } from "../runtimes/store";
 import {
+  CHECKPOINTS,
   type FieldName,
   type Fields,
   QUEUE,
@@ -50,6 +51,7 @@ const WRITERS: Record<FieldName, (content: JsonObject, fields: Fields) => JsonOb
   args: (content, { args }) => withValue(content, [...TRAINER, "args"], args),
   env: (content, { env }) => withVariables(content, env),
   queue: (content, { queue }) => withValue(content, ["metadata", "labels", QUEUE], queue),
+  checkpoints: (content, { checkpoints }) => withValue(content, ["metadata", "annotations", CHECKPOINTS], checkpoints),
   labels: (content, { labels }) => withLabels(content, labels),
 };
 
@@ -97,6 +99,17 @@ export function Form({ content, original, isDisabled, errors, isCopy, onChange }
           onValue={(queue) => write("queue", queue || undefined)}
         />
       )}
+      <TextField
+        {...setting("checkpoints", "Checkpoints")}
+        hint={
+          <>
+            Claim, or claim and path, that keeps what it writes into <code>TRAINER_CHECKPOINT_DIR</code>.
+          </>
+        }
+        value={fields.checkpoints}
+        placeholder="from the runtime, if it has one"
+        onValue={(checkpoints) => write("checkpoints", checkpoints || undefined)}
+      />
       <Pairs
         {...setting("labels", "Labels")}
         noun="label"
