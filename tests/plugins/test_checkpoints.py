@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.framework.samples import env_of, replicated_job, runtime_object, train_job_object
+from tests.framework.static_reader import StaticReader
 from trainer.api.checkpoints import CHECKPOINTS
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.api.trainjob import TrainJob
@@ -18,6 +19,7 @@ from trainer.kube.objects import Object
 from trainer.plugins.checkpoints import Checkpoints
 from trainer.plugins.jobset.builder import build_jobset
 from trainer.v1alpha1.profile import V1ALPHA1_PROFILE
+from trainer.workloads import JOBSETS
 
 UID = "5c2ee6f0-2f3a-4a5c-9b5e-0d4f5a0f6a11"
 VOLUME = {"name": "trainer-checkpoints", "persistentVolumeClaim": {"claimName": "data"}}
@@ -43,16 +45,16 @@ def blueprint(
     return ClusterTrainingRuntime.from_object(obj)
 
 
-def built(info: RuntimeInfo, job: TrainJob) -> dict[str, Object]:
+def built(info: RuntimeInfo, job: TrainJob, *objects: Object) -> dict[str, Object]:
     """The pod specs by replicated Job."""
     apply_trainer_env(info, job)
-    Checkpoints().identify_pod_network(info, job)
+    Checkpoints(StaticReader(*objects)).identify_pod_network(info, job)
     jobs = build_jobset(info, job)["spec"]["replicatedJobs"]
     return {each["name"]: each["template"]["spec"]["template"]["spec"] for each in jobs}
 
 
 def findings(job: TrainJob, runtime: ClusterTrainingRuntime, old: TrainJob | None = None) -> list[str]:
-    return [str(each) for each in Checkpoints().validate(extract(job, runtime), old, job)]
+    return [str(each) for each in Checkpoints(StaticReader()).validate(extract(job, runtime), old, job)]
 
 
 @pytest.mark.parametrize(
@@ -191,26 +193,50 @@ def test_refused(runtime: ClusterTrainingRuntime, field: str, remedy: str) -> No
     assert field in found
     assert remedy in found
     with pytest.raises(BuildError, match=r"Invalid value"):
-        Checkpoints().identify_pod_network(extract(job, runtime), job)
+        Checkpoints(StaticReader()).identify_pod_network(extract(job, runtime), job)
 
 
 SINCE = "2026-01-01T00:00:00Z"
 CONDITION = {"type": "Created", "status": "True", "reason": "a", "message": "b", "lastTransitionTime": SINCE}
 CREATED: Object = {"conditions": [CONDITION]}
-RULE = f"{FIELD}: Forbidden: cannot be changed while the training runs; suspend it first (trainer suspend demo)"
+RULE = f"{FIELD}: Forbidden: cannot be changed once the Jobs exist; submit the TrainJob again"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "found"),
     [
         pytest.param(train_job("a", status=CREATED), train_job("b"), [RULE], id="another"),
-        pytest.param(train_job("a", status=CREATED), train_job(None), [RULE], id="none"),
+        pytest.param(train_job("a", status=CREATED, suspend=True), train_job(None, suspend=True), [RULE], id="none"),
         pytest.param(train_job("a", status=CREATED), train_job("a", suspend=True), [], id="the-same"),
         pytest.param(train_job("a"), train_job("b"), [], id="not-yet-created"),
-        pytest.param(train_job("a", status=CREATED), train_job("b", suspend=True), [], id="suspended-with-it"),
-        pytest.param(train_job("a", status=CREATED, suspend=True), train_job("b"), [], id="resumed-with-it"),
     ],
 )
 def test_changes(old: TrainJob, new: TrainJob, found: list[str]) -> None:
-    """The claim of pods that run cannot change; before they exist and while suspended it can."""
+    """The claim cannot change once the Jobs exist."""
     assert findings(new, blueprint(), old) == found
+
+
+@pytest.mark.parametrize(
+    ("owner", "has_one", "claim"),
+    [
+        pytest.param(UID, True, "former", id="kept"),
+        pytest.param(UID, False, None, id="none-kept"),
+        pytest.param("predecessor", True, "data", id="of-a-predecessor"),
+    ],
+)
+def test_existing_jobset(owner: str, has_one: bool, claim: str | None) -> None:
+    """A JobSet keeps its directory whatever the annotation says by now, also when it is made again."""
+    mount = {"name": "trainer-checkpoints", "mountPath": "/checkpoints", "subPath": f"demo-{UID}"}
+    volume = {"name": "trainer-checkpoints", "persistentVolumeClaim": {"claimName": "former"}}
+    mounts, volumes = ([mount], [volume]) if has_one else ([], [])
+    node = replicated_job("node", {"name": "trainer", "volumeMounts": mounts}, pod={"volumes": volumes})
+    reference = {"apiVersion": "a/v1", "kind": "TrainJob", "name": "demo", "uid": owner, "controller": True}
+    jobset: Object = {
+        "apiVersion": JOBSETS.api_version,
+        "kind": JOBSETS.kind,
+        "metadata": {"name": "demo", "namespace": "default", "ownerReferences": [reference]},
+        "spec": {"replicatedJobs": [node]},
+    }
+    job = train_job("data")
+    found = built(extract(job, blueprint()), job, jobset)["node"].get("volumes") or []
+    assert [each["persistentVolumeClaim"]["claimName"] for each in found] == ([claim] if claim else [])

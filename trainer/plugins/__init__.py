@@ -20,7 +20,7 @@ from trainer.plugins.volcano import Volcano
 from trainer.plugins.xgboost import XGBoost
 
 BUILT_IN: Mapping[str, PluginFactory] = {
-    "checkpoints": lambda _: Checkpoints(),
+    "checkpoints": lambda context: Checkpoints(context.reader),
     "coscheduling": lambda context: Coscheduling(context.reader),
     "flux": lambda context: Flux(context.reader),
     "jax": lambda _: Jax(),

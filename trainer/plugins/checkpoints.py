@@ -11,7 +11,15 @@ import posixpath
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from trainer.api.checkpoints import CHECKPOINTS, DIRECTORY_VARIABLE, MOUNT_PATH, VOLUME, Claim, parse_claim
+from trainer.api.checkpoints import (
+    CHECKPOINTS,
+    DIRECTORY_VARIABLE,
+    MOUNT_PATH,
+    VOLUME,
+    Claim,
+    mounted_directory,
+    parse_claim,
+)
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework import (
@@ -21,7 +29,9 @@ from trainer.framework import (
     FieldError,
     Finding,
     PodSet,
+    Reader,
     RuntimeInfo,
+    Watch,
     by_name,
     container_overrides,
     forbidden,
@@ -29,7 +39,8 @@ from trainer.framework import (
     trainer_env,
     upsert,
 )
-from trainer.kube.objects import Object
+from trainer.kube.objects import Object, ObjectKey, controller_of
+from trainer.workloads import JOBSETS
 
 _OF_TRAIN_JOB = f"metadata.annotations[{CHECKPOINTS}]"
 
@@ -46,8 +57,15 @@ class Checkpoints:
 
     name = "checkpoints"
 
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def watches(self) -> Iterator[Watch]:
+        """The JobSets, whose pods keep the directory that they have."""
+        yield Watch(JOBSETS, triggers=False)
+
     def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[Finding]:
-        """Refuse what leaves no place for the directory, and another claim for pods that run; warn of no effect."""
+        """Refuse what leaves no place for the directory, and another one than Jobs have; warn of what has no effect."""
         yield from _changed(old, new)
         stated = _stated(info, new)
         if not stated.value:
@@ -68,9 +86,9 @@ class Checkpoints:
     def identify_pod_network(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Add volume, mounts and variables; in this phase, the variables of the TrainJob are there."""
         stated = _stated(info, train_job)
-        if not stated.value:
+        directory = self._directory(stated, train_job)
+        if directory is None:
             return
-        directory = _claim(stated).directory_of(train_job.metadata.name, train_job.metadata.uid)
         for pods in _without_own(info, train_job, stated):
             if errors := [*_taken(info, pods)]:
                 raise BuildError(*errors)
@@ -78,6 +96,14 @@ class Checkpoints:
             upsert(pods.volumes, [_volume(directory)], by_name)
             container.mount([{"name": VOLUME, "mountPath": MOUNT_PATH, "subPath": directory.path}])
             container.set_env([{"name": DIRECTORY_VARIABLE, "value": MOUNT_PATH}])
+
+    def _directory(self, stated: _Stated, train_job: TrainJob) -> Claim | None:
+        """That of the JobSet that exists, also where it is made again; else the one that the annotation names."""
+        metadata = train_job.metadata
+        jobset = self._reader.get(JOBSETS, ObjectKey(metadata.namespace or "", metadata.name))
+        if jobset is not None and (controller_of(jobset) or {}).get("uid") == metadata.uid:
+            return mounted_directory(jobset)
+        return _claim(stated).directory_of(metadata.name, metadata.uid) if stated.value else None
 
 
 def _stated(info: RuntimeInfo, train_job: TrainJob) -> _Stated:
@@ -121,13 +147,12 @@ def _mounts(train_job: TrainJob, pods: PodSet, container: Container) -> bool:
 
 
 def _changed(old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:
-    """Another claim would hold for the next pods alone, and without what the present ones have saved."""
-    if old is None or old.spec.suspend or new.spec.suspend or not _is_created(old):
+    """Another claim would hold for none of the pods, nor would it have what they have saved."""
+    if old is None or not _is_created(old):
         return
     before, after = ((each.metadata.annotations or {}).get(CHECKPOINTS) for each in (old, new))
     if before != after:
-        rule = f"cannot be changed while the training runs; suspend it first (trainer suspend {new.metadata.name})"
-        yield forbidden(_OF_TRAIN_JOB, rule)
+        yield forbidden(_OF_TRAIN_JOB, "cannot be changed once the Jobs exist; submit the TrainJob again")
 
 
 def _is_created(train_job: TrainJob) -> bool:
