@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from trainer.api.progress_tags import TAG
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import STEP_FIELDS
 from trainer.kube.client import ObjectRequest
+from trainer.kube.errors import InternalError
 from trainer.kube.objects import Object
 from trainer.kube.resource import PODS
 from trainer_kube_testing import FakeClient, settle
@@ -247,38 +247,38 @@ async def test_pushed_meanwhile(training: Training) -> None:
 
 
 class OlderCluster(FakeClient):
-    """A cluster whose CustomResourceDefinition has no fields for steps: the API server drops what it does not know."""
+    """A cluster whose CustomResourceDefinition has no fields for steps and checkpoints."""
+
+    is_old = True
 
     async def send(self, request: ObjectRequest) -> Object | None:
-        """Drop them."""
-        if request.resource == TRAIN_JOBS and isinstance(request.body, dict):
-            status = {name: value for name, value in (request.body.get("status") or {}).items() if name in _KNOWN}
-            request = replace(request, body=request.body | {"status": status})
+        """Refuse them as the API server does."""
+        status = request.body.get("status") if isinstance(request.body, dict) else None
+        if self.is_old and request.resource == TRAIN_JOBS and status:
+            unknown = {*status} - {"trainerStatus", "conditions"}
+            unknown |= {"checkpoint"} & (status.get("trainerStatus") or {}).keys()
+            if unknown:
+                raise InternalError(500, f"failed to create typed patch object: .status.{min(unknown)}: {UNDECLARED}")
         return await super().send(request)
 
 
-_KNOWN = {"trainerStatus", "conditions"}
+UNDECLARED = "field not declared in schema"
 
 
-async def test_definition_without_steps(training: Training) -> None:
-    """Where the definition of TrainJobs is older than the manager, each state of a step is sent once."""
-    training.client = OlderCluster(fake_server=training.client.fake_server)
+async def test_older_definition(training: Training, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where the definition of TrainJobs is older than the manager, progress is shown, and once it is not, all else."""
+    client = training.client = OlderCluster(fake_server=training.client.fake_server)
     async with training.managed():
         await begin(training)
-        await training.clock.advance(5)
-        await say(training, '{"progressPercentage": 40}')
-        await training.clock.advance(5)
-        assert training.writes == 2
-        for _ in range(20):
-            await training.put(training.train_job)
-            await training.clock.advance(5)
-        assert training.writes == 2
-        training.log(INITIALIZER_POD, DATA).end()
-        await training.put(initializer(state=terminated(since=training.since), phase="Succeeded"))
-        await training.clock.advance(5)
         await training.start()
-        await training.report('{"progressPercentage": 3}')
-        for _ in range(20):
-            await training.put(training.train_job)
+        for step in range(20):
+            await training.report(f'{{"currentStep": {step}, "checkpoint": {{"step": {step}}}}}')
             await training.clock.advance(5)
-        assert (training.writes, training.percentage, steps(training)) == (4, 3, {})
+            assert training.shown == {"currentStep": step}
+        assert capsys.readouterr().out.count("apply the CRDs of this version") == 1
+        client.is_old = False
+        await training.clock.advance(600)
+        await training.report('{"currentStep": 30}')
+        await training.clock.advance(5)
+        assert training.shown["checkpoint"]["step"] == 19
+        assert steps(training) == {"dataInitializerStatus": {"state": "Running"}}

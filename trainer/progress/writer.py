@@ -31,7 +31,6 @@ from trainer.kube.objects import (
     find_condition,
     is_being_deleted,
     is_condition_true,
-    key_of,
     metadata_of,
     name_of,
     namespace_of,
@@ -50,6 +49,10 @@ FIELD_MANAGER = "trainer-progress"
 
 _ATTEMPTS = 5
 """Attempts to write a posted status while others change the TrainJob."""
+_UNDECLARED = "field not declared in schema"
+"""What the API server says where the schema of the CRD lacks a field that is applied."""
+_OLDER_FOR = 600.0
+"""Seconds after which the fields that a CRD lacked are tried again."""
 
 
 @dataclass(slots=True)
@@ -98,8 +101,8 @@ class ProgressWriter:
         self._stall_of, self._steps_of, self._is_silent = stall_of, steps_of, is_silent
         self._with_pushes = with_pushes
         self._accounts: dict[ObjectKey, _Account] = {}
-        self._dropped: dict[ObjectKey, tuple[str, Object]] = {}
-        """The uid and the last write of TrainJobs whose steps the API server did not keep."""
+        self._without_later_fields_until = -math.inf
+        """Until when, by the monotonic clock, fields are left out that an older CRD of TrainJobs lacks."""
         self._controller = Controller(
             "trainjob-progress-status", manager, self.reconcile, max_concurrent_reconciles=10
         ).watches_nothing()
@@ -159,7 +162,6 @@ class ProgressWriter:
     def forget(self, key: ObjectKey) -> None:
         """Drop pending writes of a TrainJob that was deleted."""
         self._accounts.pop(key, None)
-        self._dropped.pop(key, None)
 
     async def reconcile(self, key: ObjectKey) -> None:
         """Write the progress of one TrainJob if its status differs."""
@@ -170,26 +172,32 @@ class ProgressWriter:
             return
         if account is not None and account.uid != uid_of(obj):
             account = None
-        status = account.status(ShownProgress.of(obj)) if account is not None and account.newest is not None else None
-        stall, now, shown = self._stall_of(obj), self._clock.now(), progress_of(obj)
-        progress = shown if status is None else status.to_object()
-        progress = with_checkpoint(progress, shown, account.checkpoint if account is not None else None, now)
-        progress = _shown(obj, progress, is_stalled=stall is not None, is_silent=self._is_silent(obj))
-        fields = _status(progress, _stalled(obj, stall, timestamp(now))) | self._steps_of(obj)
+        fields = self._desired(obj, account)
         newest = account.newest if account is not None else None
         if account is not None:
             account.newest = None
-        present = _status(shown, find_condition(obj, ConditionType.STALLED)) | shown_steps(obj)
-        if fields != present and self._dropped.get(key) != (uid_of(obj), fields):
+        if fields != _status(progress_of(obj), find_condition(obj, ConditionType.STALLED)) | shown_steps(obj):
             await self._write(obj, fields, account, newest)
         if account is not None and account.is_closed and account.newest is None:
             self._accounts.pop(key)
+
+    def _desired(self, obj: Object, account: _Account | None) -> Object:
+        """The status that this field manager is to have; without news the progress stays."""
+        status = account.status(ShownProgress.of(obj)) if account is not None and account.newest is not None else None
+        stall, now, shown = self._stall_of(obj), self._clock.now(), progress_of(obj)
+        progress, steps = shown if status is None else status.to_object(), self._steps_of(obj)
+        if self._clock.monotonic() < self._without_later_fields_until:
+            steps = {}
+        else:
+            progress = with_checkpoint(progress, shown, account.checkpoint if account is not None else None, now)
+        progress = _shown(obj, progress, is_stalled=stall is not None, is_silent=self._is_silent(obj))
+        return _status(progress, _stalled(obj, stall, timestamp(now))) | steps
 
     async def _write(self, obj: Object, fields: Object, account: _Account | None, newest: Instant | None) -> None:
         if account is not None:
             account.written_at = self._clock.monotonic()
         try:
-            answer = await _apply(self._client, obj, fields, if_unchanged=self._with_pushes)
+            await _apply(self._client, obj, fields, if_unchanged=self._with_pushes)
         except NotFoundError:
             log.info("dropped progress, the TrainJob is gone")
             return
@@ -197,28 +205,22 @@ class ProgressWriter:
             self._count("error")
             raise TerminalError(f"the API server refuses the progress: {error}") from error
         except Exception as error:
+            if _UNDECLARED in str(error):
+                self._without_later_fields_until = self._clock.monotonic() + _OLDER_FOR
+                log.warning(
+                    "cannot show steps and checkpoints, the CRD of TrainJobs lacks fields for them: apply the CRDs of "
+                    "this version",
+                    error=str(error),
+                )
             if not isinstance(error, ConflictError):
                 self._count("error")
             if account is not None:
                 account.newest = account.newest or newest
             raise
         self._count("success")
-        self._note_dropped(obj, fields, answer)
         if newest is not None:
             lag = self._clock.now().timestamp() - newest.seconds - newest.nanoseconds / 1e9
             self._series.lag_seconds.observe(max(lag, 0.0))
-
-    def _note_dropped(self, obj: Object, fields: Object, answer: Object) -> None:
-        """Note a write whose steps the API server has not kept, so that it is not repeated."""
-        key = key_of(obj)
-        if shown_steps(answer) or not shown_steps({"status": fields}):
-            self._dropped.pop(key, None)
-            return
-        if not self._dropped:
-            log.warning(
-                "cannot show steps, the CRD of TrainJobs has no fields for them: apply the CRDs of this version"
-            )
-        self._dropped[key] = uid_of(obj), fields
 
     def _enqueue_in_turn(self, key: ObjectKey, account: _Account) -> None:
         self._controller.enqueue(key, after=max(account.written_at + self._interval - self._clock.monotonic(), 0))
@@ -254,7 +256,7 @@ async def write_pushed(client: Client, obj: Object, status: TrainerStatus, now: 
             return
 
 
-async def _apply(client: Client, obj: Object, fields: Object, *, if_unchanged: bool) -> Object:
+async def _apply(client: Client, obj: Object, fields: Object, *, if_unchanged: bool) -> None:
     # The uid keeps the progress of a deleted TrainJob from a new one of the same name.
     metadata = {"name": name_of(obj), "namespace": namespace_of(obj), "uid": uid_of(obj)}
     if if_unchanged:
@@ -271,7 +273,6 @@ async def _apply(client: Client, obj: Object, fields: Object, *, if_unchanged: b
     if outlived:
         removal = {"status": {"trainerStatus": dict.fromkeys(outlived)}}
         await client.patch(TRAIN_JOBS, name_of(obj), removal, namespace_of(obj), subresource="status")
-    return answer
 
 
 def _shown(obj: Object, progress: Object, *, is_stalled: bool, is_silent: bool = False) -> Object:
