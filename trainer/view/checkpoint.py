@@ -42,7 +42,7 @@ class LastCheckpoint:
         since = max(current - checkpoint.step, 0) if isinstance(current, int) else None
         return cls(checkpoint.step, saved, visible(checkpoint.path or ""), since)
 
-    def loss_in(self, state: str) -> str:
+    def unsaved_in(self, state: str) -> str:
         """What it means that no later one is complete, such as `85 steps would be lost now`; may be empty.
 
         Args:
@@ -67,9 +67,9 @@ class LastCheckpoint:
         """Such as `last checkpoint step 1200, 4 min ago; 85 steps would be lost now`.
 
         Args:
-            state: see `loss_in`; None for a TrainJob that is gone, which loses nothing more.
+            state: see `unsaved_in`; None for a TrainJob that is gone, which loses nothing more.
             now: the present time.
         """
-        loss = self.loss_in(state) if state is not None else ""
-        parts = (f"last checkpoint step {self.step}, {self.age_at(now)}", loss)
+        unsaved = self.unsaved_in(state) if state is not None else ""
+        parts = (f"last checkpoint step {self.step}, {self.age_at(now)}", unsaved)
         return "; ".join(part for part in parts if part)

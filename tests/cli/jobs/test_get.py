@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from tests.cli.conftest import finished, screen, text_of, train_job
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.app import app
+from trainer.cli.jobs.details import details
 from trainer.cli.jobs.get import GetFormat, Report
 from trainer.kube.clock import timestamp
 from trainer.kube.errors import ForbiddenError, ServiceUnavailableError
@@ -200,6 +201,14 @@ async def test_details(client: FakeClient, clock: ManualClock) -> None:
         "              eval_accuracy    0.8912",
         "              eval_perplexity  1.277",
     ]
+
+
+def test_details_of_one_that_is_gone(clock: ManualClock) -> None:
+    """What was deleted while it ran can lose nothing more."""
+    job = train_job("demo", state="Running", trainerStatus=kep_example(clock))
+    assert [f"{line}" for line in details(job, clock.now(), is_gone=True)][2].strip() == (
+        "last checkpoint step 4400, 4 min ago"
+    )
 
 
 async def test_steps(client: FakeClient, clock: ManualClock) -> None:

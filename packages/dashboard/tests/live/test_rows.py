@@ -39,14 +39,14 @@ def test_bounds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "loss"),
+    ("state", "unsaved"),
     [("Running", "5 steps would be lost now"), ("Suspended", "5 steps are to be done again"), ("Complete", "")],
 )
-def test_checkpoint(state: str, loss: str) -> None:
+def test_checkpoint(state: str, unsaved: str) -> None:
     """The page says what it means that there is no later checkpoint."""
     progress = {"currentStep": 85, "checkpoint": {"step": 80, "time": "2026-01-01T00:00:00Z"}}
-    assert page_of(train_job(state=state, trainerStatus=progress))["loss"] == loss
-    assert page_of(train_job(state=state))["loss"] == ""
+    assert page_of(train_job(state=state, trainerStatus=progress))["unsaved"] == unsaved
+    assert page_of(train_job(state=state))["unsaved"] == ""
 
 
 def test_long_message() -> None:

@@ -99,7 +99,7 @@ export interface Job extends Row {
   started: string | null;
   trainerStatus: TrainerStatus | null;
   /** What it means that no later checkpoint is complete, such as `85 steps would be lost now`; may be empty. */
-  loss: string;
+  unsaved: string;
   /** How many nodes an elastic training may have. */
   bounds: { least: number; most: number } | null;
   steps: Step[];

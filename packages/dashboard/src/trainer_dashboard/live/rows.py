@@ -45,7 +45,7 @@ def page_of(job: Object, recipe: Object) -> Object:
         "started": status.get("startTime"),
         "bounds": _bounds(mapping_at(status, "scale")),
         "trainerStatus": mapping_at(status, "trainerStatus") or None,
-        "loss": checkpoint.loss_in(row.state) if checkpoint is not None else "",
+        "unsaved": checkpoint.unsaved_in(row.state) if checkpoint is not None else "",
         "steps": [
             {"name": name} | mapping_at(status, field) for name, field in STEP_FIELDS.items() if status.get(field)
         ],

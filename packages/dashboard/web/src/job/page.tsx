@@ -121,9 +121,9 @@ function JobFacts({ job }: { job: Job }) {
   return <Facts of={facts} />;
 }
 
-function checkpointOf({ trainerStatus, loss }: Job, now: number): string {
+function checkpointOf({ trainerStatus, unsaved }: Job, now: number): string {
   const last = trainerStatus?.checkpoint;
-  return last ? [`step ${last.step}, ${age(last.time, now)} ago`, loss].filter(Boolean).join("; ") : "";
+  return last ? [`step ${last.step}, ${age(last.time, now)} ago`, unsaved].filter(Boolean).join("; ") : "";
 }
 
 /** Whether it waits for somebody or something before its pods run. */
