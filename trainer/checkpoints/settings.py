@@ -106,7 +106,7 @@ def reason(error: BaseException, path: Path) -> str:
         return f"{path} cannot be written by user {os.getuid()}: set fsGroup in the securityContext of the pod"
     if number in {errno.EEXIST, errno.ENOTDIR}:
         return f"{path} is not a directory: {DIRECTORY} must be one"
-    return f"{path}: {seen if isinstance(seen, OSError) else error!r:.300}"
+    return f"{path}: {seen}" if isinstance(seen, OSError) else f"{error!r:.300}"
 
 
 def seconds() -> float:

@@ -17,8 +17,7 @@ class StopSignal:
         """When the first one has come, by `time.monotonic`."""
         self._previous: object = signal.SIG_DFL
         self._installed = self._handle
-        self._process = -1
-        self._is_running = False
+        self._is_running = self._is_registered = False
 
     def watch(self) -> None:
         """See to it that the signal is noticed, also when somebody has installed a handler since."""
@@ -27,16 +26,19 @@ class StopSignal:
             return
         if current is None:  # not installed by Python, so it could not be called
             return
-        self._previous, self._process = current, os.getpid()
+        self._previous = current
         signal.signal(signal.SIGTERM, self._installed)
+        if not self._is_registered and hasattr(os, "register_at_fork"):
+            self._is_registered = True
+            os.register_at_fork(after_in_child=self._leave_child)
+
+    def _leave_child(self) -> None:
+        """Have a process that was forked, such as a worker that loads data, end as it would."""
+        if signal.getsignal(signal.SIGTERM) is self._installed:
+            signal.signal(signal.SIGTERM, self._previous)  # type: ignore[arg-type]
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self._is_running:  # the handler before called this one, which it has found in its place
-            return
-        if os.getpid() != self._process and not callable(self._previous):
-            # A child, such as a worker that loads data, must end as it would.
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
             return
         self._is_running = True
         if self.came_at is None:

@@ -1,0 +1,72 @@
+"""What is said where checkpoints cannot be written, and by whom."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from trainer.checkpoints import settings
+
+
+def wrapped(error: OSError) -> Exception:
+    """What PyTorch makes of it."""
+    outer = RuntimeError("PytorchStreamWriter failed")
+    outer.__context__ = error
+    return outer
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        pytest.param(OSError(errno.ENOSPC, ""), "/ck is full; the checkpoints in it stay", id="full"),
+        pytest.param(wrapped(OSError(errno.EDQUOT, "")), "/ck is full; the checkpoints in it stay", id="quota"),
+        pytest.param(
+            OSError(errno.EROFS, ""),
+            "/ck is read-only: TRAINER_CHECKPOINT_DIR must be a directory that can be written",
+            id="read-only",
+        ),
+        pytest.param(
+            OSError(errno.EACCES, ""),
+            f"/ck cannot be written by user {os.getuid()}: set fsGroup in the securityContext of the pod",
+            id="permission",
+        ),
+        pytest.param(
+            OSError(errno.ENOTDIR, ""), "/ck is not a directory: TRAINER_CHECKPOINT_DIR must be one", id="a-file"
+        ),
+        pytest.param(OSError(errno.EIO, "I/O"), f"/ck: [Errno {errno.EIO}] I/O", id="other"),
+        pytest.param(ValueError("x"), "ValueError('x')", id="no-error-of-the-disk"),
+    ],
+)
+def test_reason(error: Exception, expected: str) -> None:
+    """The cause and the remedy are one sentence, also where a library hides the error of the disk."""
+    assert settings.reason(error, Path("/ck")) == expected
+
+
+@pytest.mark.parametrize(
+    ("local_rank", "rank", "said"),
+    [
+        pytest.param("0", None, "trainer: x is wrong\n", id="first-of-the-node"),
+        pytest.param("1", None, "", id="another-of-the-node"),
+        pytest.param("1", 5, "trainer: rank 5: x is wrong\n", id="only-this-one-knows"),
+        pytest.param("0", 0, "trainer: x is wrong\n", id="rank-0"),
+    ],
+)
+def test_complaints(
+    local_rank: str,
+    rank: int | None,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A complaint is said once, and again after what it is about was well in between."""
+    monkeypatch.setenv("LOCAL_RANK", local_rank)
+    monkeypatch.setattr(settings, "_said", set())
+    for _ in range(3):
+        settings.complain("x", "x is wrong", rank=rank)
+    assert capsys.readouterr().err == said
+    settings.resolved("x")
+    settings.complain("x", "x is wrong", rank=rank)
+    assert capsys.readouterr().err == said
