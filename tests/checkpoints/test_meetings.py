@@ -39,11 +39,11 @@ class Ranks:
         self.now += seconds
         self.slept()
 
-    def step(self, seconds: float, *, is_over: bool = False, saved: int = 0) -> list[tuple[bool, bool]]:
+    def step(self, seconds: float, *, is_over: bool = False) -> list[tuple[bool, bool]]:
         """What all ranks do after a step: whether they save, and whether they end."""
         self.now += seconds
         each = zip(self.meetings, self.signals, strict=True)
-        decisions = [meetings.step(signal, is_over, saved) for meetings, signal in each]
+        decisions = [meetings.step(signal, is_over) for meetings, signal in each]
         return [(decision.saves, decision.ends) if decision else (False, False) for decision in decisions]
 
 
@@ -67,9 +67,9 @@ def test_the_decision_is_the_same() -> None:
     ranks = Ranks(2)
     ranks.now += 5
     ranks.step(5.0)
-    first = ranks.meetings[0].step(ranks.signals[0], False, 0)
+    first = ranks.meetings[0].step(ranks.signals[0], False)
     ranks.signals[1].came_at = ranks.now
-    assert ranks.meetings[1].step(ranks.signals[1], False, 0) == first
+    assert ranks.meetings[1].step(ranks.signals[1], False) == first
     assert ranks.step(5.0) == [(True, True)] * 2
 
 
@@ -79,16 +79,6 @@ def test_an_interval() -> None:
     ranks.step(1.0)
     assert ranks.step(1.0, is_over=True) == [(True, False)] * 2
     assert ranks.step(1.0) == [(False, False)] * 2
-
-
-def test_the_last_checkpoint() -> None:
-    """All ranks know which checkpoint rank 0 has completed."""
-    ranks = Ranks(2)
-    ranks.now += 1
-    for signal, meetings in zip(ranks.signals, ranks.meetings, strict=True):
-        decision = meetings.step(signal, False, 2**31)
-        assert decision is not None
-        assert decision.saved == 2**31
 
 
 def test_cost() -> None:
@@ -121,7 +111,7 @@ def test_rank_0_is_gone(signal_after: float | None, expected: float) -> None:
 
     ranks.slept = come
     with pytest.raises(TimeoutError):
-        ranks.meetings[1].step(signal, False, 0)
+        ranks.meetings[1].step(signal, False)
     assert expected <= ranks.now - began <= expected + 1
 
 

@@ -31,17 +31,15 @@ class Decision(NamedTuple):
     ends: bool
     steps: int
     """Steps to the next meeting."""
-    saved: int
-    """1 and the step of the last complete checkpoint; 0 for none."""
 
     def number(self) -> int:
         """It as a number that is not 0."""
-        return 1 | self.saves << 1 | self.ends << 2 | self.steps << 3 | self.saved << 9
+        return 1 | self.saves << 1 | self.ends << 2 | self.steps << 3
 
     @classmethod
     def of(cls, number: int) -> Decision:
         """The decision that a number stands for."""
-        return cls(bool(number & 2), bool(number & 4), number >> 3 & 63, number >> 9)
+        return cls(bool(number & 2), bool(number & 4), number >> 3)
 
 
 class Meetings:
@@ -54,13 +52,12 @@ class Meetings:
         self._slowest = 0.0
         self._has_said_stop = False
 
-    def step(self, signal: StopSignal, is_over: bool, saved: int) -> Decision | None:
+    def step(self, signal: StopSignal, is_over: bool) -> Decision | None:
         """The decision after a step; None between two meetings.
 
         Args:
             signal: that of this rank.
             is_over: whether the time between two checkpoints is over, on rank 0.
-            saved: as in `Decision`, on rank 0.
 
         Raises:
             TimeoutError: rank 0 has decided nothing in time.
@@ -78,14 +75,14 @@ class Meetings:
         if self._steps > 0:
             return None
         self._number += 1
-        decision = self._decide(is_over, saved) if self._group.rank == 0 else self._learn(signal)
+        decision = self._decide(is_over) if self._group.rank == 0 else self._learn(signal)
         self._steps = decision.steps
         return decision
 
-    def _decide(self, is_over: bool, saved: int) -> Decision:
+    def _decide(self, is_over: bool) -> Decision:
         ends = self._group.add("stop") > 0
         steps = min(_MOST_STEPS, max(1, int(_INTERVAL / self._slowest))) if self._slowest else 1
-        decision = Decision(ends or is_over, ends, steps, saved)
+        decision = Decision(ends or is_over, ends, steps)
         self._group.add(f"meeting/{self._number}", decision.number())
         self._group.delete(f"meeting/{self._number - _OUTDATED}")
         return decision

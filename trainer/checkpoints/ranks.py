@@ -36,7 +36,7 @@ class Group:
         self._add, self._delete, self._sleep = add, delete, sleep
 
     def add(self, key: str, number: int = 0) -> int:
-        """Add to a counter, which is 0 at first; returns what it is then.
+        """Add to a counter, which is 0 at first and has 32 bits; returns what it is then.
 
         Raises:
             Exception: the store cannot be reached.

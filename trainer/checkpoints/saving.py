@@ -18,7 +18,7 @@ _SECONDS = 600.0
 """How long ranks wait for each other while they save."""
 _LATE_SECONDS = 30.0
 """How long a network file system may take to show a directory on another node."""
-_FAILED = 1 << 32
+_FAILED = 1 << 20
 """What a rank that has failed adds to a counter of those that have done something."""
 _saves = [0]
 """How many times all have written together, the same on all ranks."""

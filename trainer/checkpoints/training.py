@@ -42,7 +42,9 @@ class Training:
         self._saved_at = time.monotonic()
         self._saved: tuple[int, Path] | None = None
         """The last complete checkpoint; on other ranks than 0, the last that rank 0 was to complete."""
-        self._reported = -1
+        self._reported: tuple[int, Path] | None = None
+        self._told = 0
+        """The step that rank 0 has told the others of."""
         self._searches = 0
         self._exit_code: int | None = None
 
@@ -109,9 +111,10 @@ class Training:
         if self._is_apart or meetings is None:
             self._end_if(self._signal.came_at is not None)
             return not self._is_apart and (is_over or self._is_ending)
-        saved = 0 if self._saved is None else self._saved[0] + 1
         try:
-            decision = meetings.step(self._signal, is_over, saved)
+            decision = meetings.step(self._signal, is_over)
+            if decision is not None:
+                self._learn()
         except Exception as error:
             self._is_apart = True
             settings.complain("apart", f"no more checkpoints: the other ranks do not answer: {error!r:.200}")
@@ -119,7 +122,6 @@ class Training:
             return False
         if decision is None:
             return False
-        self._learn(decision.saved)
         self._end_if(decision.ends)
         return decision.saves
 
@@ -157,13 +159,26 @@ class Training:
         self._saved_at = time.monotonic()
         self._saved = step, Path(path)
         if self._group is None or self._group.rank == 0:
-            self._learn(step + 1)
+            self._report(self._saved)
+        if self._group is not None and self._group.rank == 0:
+            with suppress(Exception):  # the store is gone
+                self._group.add("saved", step - self._told)
+                self._told = step
 
-    def _learn(self, saved: int) -> None:
-        """Report the last checkpoint once rank 0 has completed it; the reporter decides which rank writes."""
-        if self._saved is not None and self._saved[0] < saved and self._saved[0] > self._reported:
-            self._reported = self._saved[0]
-            report(checkpoint_step=self._saved[0], checkpoint_path=str(self._saved[1]))
+    def _learn(self) -> None:
+        """Report the checkpoint that rank 0 was to complete, once it has; the reporter decides which rank writes.
+
+        Raises:
+            Exception: the store cannot be reached.
+        """
+        if self._saved is None or self._saved == self._reported or self._group is None:
+            return
+        if self._group.add("saved") >= self._saved[0]:
+            self._report(self._saved)
+
+    def _report(self, saved: tuple[int, Path]) -> None:
+        self._reported = saved
+        report(checkpoint_step=saved[0], checkpoint_path=str(saved[1]))
 
     def end(self) -> NoReturn:
         """End this process, after rank 0 has saved."""
@@ -183,13 +198,13 @@ class Training:
     def _meet_at_the_end(self, group: ranks.Group) -> bool:
         """Whether rank 0 has saved; it leaves last, as the store may be in its process."""
         if group.rank == 0:
-            saved = 0 if self._saved is None else self._saved[0] + 1
+            saved = int(self._saved is not None)
             group.add("result", saved + 1)
             with suppress(TimeoutError):
                 group.wait("left", group.size - 1, lambda: _LEAVE_SECONDS)
         else:
             saved = group.wait("result", 1, lambda: _RESULT_SECONDS) - 1
-            self._learn(saved)
+            self._learn()
             group.add("left", 1)
         return saved > 0
 

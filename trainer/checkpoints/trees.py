@@ -1,7 +1,11 @@
-"""The state of a training with JAX: a tree of arrays, which Orbax writes and loads, sharded or not."""
+"""The state of a training with JAX: a tree of arrays, which Orbax writes and loads, sharded or not.
+
+Arrays that each process has for itself are no such tree for several processes: rank 0 writes its own as they are.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,9 +22,14 @@ def is_in(directory: Path) -> bool:
 
 
 def is_tree(values: Mapping[str, Any]) -> bool:
-    """Whether there are arrays of JAX in a state."""
+    """Whether there are arrays of JAX in a state that are not all there in each process, or that Orbax can write."""
     jax = sys.modules.get("jax")
-    return jax is not None and any(isinstance(each, jax.Array) for each in jax.tree_util.tree_leaves(dict(values)))
+    if jax is None:
+        return False
+    arrays = [each for each in jax.tree_util.tree_leaves(dict(values)) if isinstance(each, jax.Array)]
+    if not arrays or not all(each.is_fully_addressable for each in arrays):
+        return bool(arrays)
+    return int(jax.process_count()) == 1 and importlib.util.find_spec("orbax") is not None
 
 
 def write(values: Mapping[str, Any], directory: Path) -> None:
