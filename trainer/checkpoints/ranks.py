@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -33,7 +34,14 @@ class Group:
     ) -> None:
         self.rank, self.size = rank, size
         self.clock = clock
-        self._add, self._delete, self._sleep = add, delete, sleep
+        self.sleep = sleep
+        self._add, self._delete = add, delete
+        self._turns: Counter[str] = Counter()
+
+    def turn(self, what: str) -> str:
+        """A key for the next time that all ranks do something."""
+        self._turns[what] += 1
+        return f"{what}/{self._turns[what]}"
 
     def add(self, key: str, number: int = 0) -> int:
         """Add to a counter, which is 0 at first and has 32 bits; returns what it is then.
@@ -62,7 +70,7 @@ class Group:
                 return number
             if self.clock() - began > seconds():
                 raise TimeoutError(f"waited {self.clock() - began:.0f} s")
-            self._sleep(pause)
+            self.sleep(pause)
             pause = min(_LONGEST_PAUSE, pause * 1.5)
 
 

@@ -7,7 +7,6 @@ it its name once all have; each says how it went, so that nobody waits for one t
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,10 @@ _LATE_SECONDS = 30.0
 """How long a network file system may take to show a directory on another node."""
 _FAILED = 1 << 20
 """What a rank that has failed adds to a counter of those that have done something."""
-_saves = [0]
-"""How many times all have written together, the same on all ranks."""
+
+
+class NotSharedError(Exception):
+    """Nodes have directories of their own."""
 
 
 class SaidElsewhereError(Exception):
@@ -47,7 +48,8 @@ def save(given: object, step: int, group: ranks.Group | None) -> Path | None:
                 _write(values, path, rank)
     except Exception as error:
         if not isinstance(error, SaidElsewhereError):
-            settings.complain("save", f"no checkpoint of step {step}: {settings.reason(error, directory)}", rank=rank)
+            why = str(error) if isinstance(error, NotSharedError) else settings.reason(error, directory)
+            settings.complain("save", f"no checkpoint of step {step}: {why}", rank=rank)
         return None
     final = directory / store.step_name(step)
     if rank == 0:
@@ -74,8 +76,7 @@ def _write(values: dict[str, Any], path: Path, rank: int) -> None:
 
 def _save_together(values: dict[str, Any], name: str, directory: Path, group: ranks.Group) -> None:
     path = store.partial(directory, name)
-    _saves[0] += 1
-    key = f"save/{_saves[0]}"
+    key = group.turn("save")
 
     def begin() -> None:
         _check_writable()
@@ -83,7 +84,7 @@ def _save_together(values: dict[str, Any], name: str, directory: Path, group: ra
 
     try:
         _first(group, f"{key}/begin", begin)
-        _all(group, f"{key}/see", lambda: _see(path))
+        _all(group, f"{key}/see", lambda: _see(path, group))
         _all(group, f"{key}/write", lambda: _write(values, path, group.rank))
         _first(group, f"{key}/end", lambda: store.finish(directory, name))
     except BaseException:
@@ -92,12 +93,12 @@ def _save_together(values: dict[str, Any], name: str, directory: Path, group: ra
         raise
 
 
-def _see(path: Path) -> None:
-    until = time.monotonic() + _LATE_SECONDS
+def _see(path: Path, group: ranks.Group) -> None:
+    until = group.clock() + _LATE_SECONDS
     while not path.is_dir():
-        if time.monotonic() > until:
-            raise FileNotFoundError("this node does not see what rank 0 writes; mount one directory on all nodes")
-        time.sleep(0.5)
+        if group.clock() > until:
+            raise NotSharedError("this node does not see what rank 0 writes; mount one directory on all nodes")
+        group.sleep(0.5)
 
 
 def _first(group: ranks.Group, key: str, action: Callable[[], object]) -> None:

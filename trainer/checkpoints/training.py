@@ -45,17 +45,16 @@ class Training:
         self._reported: tuple[int, Path] | None = None
         self._told = 0
         """The step that rank 0 has told the others of."""
-        self._searches = 0
         self._exit_code: int | None = None
 
     def latest(self) -> Checkpoint | None:
         """The newest complete checkpoint, that all ranks see."""
         directory = settings.directory()
         found = None if directory is None else store.newest(directory)
-        group = ranks.group()
-        if directory is not None and group is not None:
+        self._group = self._group or ranks.group()
+        if directory is not None and self._group is not None:
             with suppress(Exception):  # only some ranks ask
-                found = self._agree_on_newest(group, directory, found)
+                found = self._agree_on_newest(self._group, directory, found)
         return None if found is None else Checkpoint(*found)
 
     def _agree_on_newest(
@@ -66,18 +65,14 @@ class Training:
         Raises:
             TimeoutError: not all have asked.
         """
-        self._searches += 1
-        said, seen, missed = (f"{word}/{self._searches}" for word in ("newest", "seen", "missed"))
+        said, seen, missed = map(group.turn, ("newest", "seen", "missed"))
         if group.rank == 0:
             group.add(said, 1 if found is None else found[0] + 2)
         else:
             step = group.wait(said, 1, lambda: _START_SECONDS) - 2
-            found = None if step < 0 else self._wait_for(directory, step)
+            found = None if step < 0 else self._wait_for(group, directory, step)
             if step >= 0 and found is None:
                 group.add(missed, 1)
-                settings.complain(
-                    "shared", f"no checkpoint is loaded: rank {group.rank} has no step {step} in {directory}"
-                )
             group.add(seen, 1)
         group.wait(seen, group.size - 1, lambda: 2 * _START_SECONDS)
         if not group.add(missed):
@@ -88,14 +83,14 @@ class Training:
         return None
 
     @staticmethod
-    def _wait_for(directory: Path, step: int) -> tuple[int, Path] | None:
+    def _wait_for(group: ranks.Group, directory: Path, step: int) -> tuple[int, Path] | None:
         """The checkpoint of a step, which a network file system may show late."""
-        until = time.monotonic() + _START_SECONDS / 2
+        until = group.clock() + _START_SECONDS / 2
         while True:
             found = [each for each in store.complete(directory) if each[0] == step]
-            if found or time.monotonic() > until:
+            if found or group.clock() > until:
                 return found[0] if found else None
-            time.sleep(1)
+            group.sleep(1)
 
     def due(self) -> bool:
         """Whether all ranks save now."""
@@ -138,7 +133,7 @@ class Training:
     def _meetings_now(self) -> Meetings | None:
         """The meetings with the other ranks; None without others."""
         if self._meetings is None:
-            self._group = ranks.group()
+            self._group = self._group or ranks.group()
             if self._group is not None:
                 self._meetings = Meetings(self._group)
         return self._meetings
@@ -149,7 +144,8 @@ class Training:
 
     def save(self, state: object, step: int) -> None:
         """Write a checkpoint, and delete old ones; say what goes wrong."""
-        path = saving.save(state, step, self._group or ranks.group())
+        self._group = self._group or ranks.group()
+        path = saving.save(state, step, self._group)
         self._saved_at = time.monotonic()
         if path is not None:
             self.saved(step, path)
