@@ -7,6 +7,7 @@ from hack.dashboards.growth import growth
 
 _UNFINISHED = ', state!~"Complete|Failed"'
 _CHOSEN = 'namespace=~"$namespace", runtime=~"$runtime"'
+_DISRUPTED = 'trainer_pods_disrupted_total{namespace=~"$namespace"}'
 _PENDING = 'trainer_trainjob_status_pending_reason{namespace=~"$namespace"}'
 
 
@@ -121,6 +122,12 @@ _THROUGHPUT = Row(
             "Failures by reason",
             {"": _in_period("trainer_trainjobs_failed_total", "namespace, runtime, reason")},
             "In the period that is shown. Deadlines are DeadlineExceeded; the log of a pod tells the rest.",
+            type="table",
+        ),
+        Panel(
+            "Disruptions by reason",
+            {"": f"round(sum by (namespace, reason) {growth(_DISRUPTED, '$__range')}) > 0"},
+            "Pods that were evicted, preempted or otherwise disrupted, in the period that is shown.",
             type="table",
         ),
         Panel(

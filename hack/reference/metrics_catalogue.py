@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry
 from prometheus_client.registry import Collector
 
+from trainer.controllers.metrics.disruptions import DisruptionSeries
 from trainer.controllers.metrics.series import TrainJobSeries
 from trainer.framework.plugin_calls import PluginSeries
 from trainer.kube.metrics.caches import CacheSeries
@@ -21,6 +22,7 @@ from trainer.webhooks.handlers import AdmissionSeries
 
 GROUPS = (
     TrainJobSeries,
+    DisruptionSeries,
     PluginSeries,
     AdmissionSeries,
     BuildInfoSeries,

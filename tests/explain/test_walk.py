@@ -533,7 +533,7 @@ CASES = {
     ),
     "restarting-after-an-eviction": Case(
         "RestartingJobSet",
-        "restart 1 (maxRestarts is 3): pod demo-node-0-0-abcde was evicted (EvictionByEvictionAPI)",
+        "restart 1 (1 failure of 3): pod demo-node-0-0-abcde was evicted (EvictionByEvictionAPI)",
         "wait: it starts again by itself; the program is not the cause",
         "trainer logs demo --previous",
         objects=(
@@ -571,7 +571,7 @@ CASES = {
     ),
     "restart-of-the-jobset": Case(
         "RestartingJobSet",
-        "restart 1 (maxRestarts is 3)",
+        "restart 1 (1 failure of 3)",
         "see why the last attempt failed",
         "trainer logs demo --previous",
         objects=(RESTARTED,),
@@ -998,6 +998,11 @@ def test_gangs_say_how_many_fit() -> None:
             train_job(activeDeadlineSeconds=180),
             "it fails at 2026-01-01T01:01:00Z, in 60 s if it has not ended by then (spec.activeDeadlineSeconds)",
             id="deadline",
+        ),
+        pytest.param(
+            train_job() | {"status": {"restarts": {"disruptions": 2, "failures": 1, "maxRestarts": 3}}},
+            "it was started again after 2 disruptions, 1 failure of 3",
+            id="restarts",
         ),
         pytest.param(
             train_job(condition("Complete"), ttlSecondsAfterFinished=180),

@@ -13,7 +13,7 @@ from tests.framework.samples import pod_metadata, replicated_job, runtime, train
 from tests.framework.static_reader import StaticReader
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.api.trainjob import TrainJob
-from trainer.api.trainjob_status import ConditionType
+from trainer.api.trainjob_status import ConditionType, RestartCounts
 from trainer.framework import APPLIED_HASH
 from trainer.framework.building.extraction import extract
 from trainer.framework.pipeline import Pipeline
@@ -411,3 +411,32 @@ def test_watches() -> None:
     assert list(pods.train_jobs(failed)) == [ObjectKey("default", "demo")]
     assert pods.predicate(None, failed)
     assert not pods.predicate(failed, failed)
+
+
+UNCOUNTED = {"rules": [{"action": "RestartJobSetAndIgnoreMaxRestarts"}]}
+LAST = FAILED | {"reason": "ReachedMaxRestarts", "message": "no restart is left"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "restarts", "counts", "message"),
+    [
+        pytest.param(None, {}, None, "no restart is left", id="no policy"),
+        pytest.param(UNCOUNTED, {"restarts": 0}, None, "no restart is left; maxRestarts is 0", id="none allowed"),
+        pytest.param(
+            UNCOUNTED | {"maxRestarts": 1},
+            {"restarts": 3, "restartsCountTowardsMax": 1},
+            RestartCounts(disruptions=2, failures=1, max_restarts=1),
+            "no restart is left; it was started again after 2 disruptions, 1 failure of 1",
+            id="used up",
+        ),
+    ],
+)
+def test_restarts(policy: Object | None, restarts: Object, counts: RestartCounts | None, message: str) -> None:
+    """They are told by cause, in the status and where a training does not start again."""
+    jobset = owned_jobset({"terminalState": "Failed", "conditions": [LAST]} | restarts)
+    jobset["spec"] = {"failurePolicy": policy} if policy else {}
+    plugin = JobSetPlugin(static_reader(jobset))
+    outcome = plugin.terminal_condition(train_job())
+    assert outcome is not None
+    assert outcome.message == message
+    assert plugin.train_job_status(train_job()).restarts == counts

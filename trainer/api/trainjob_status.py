@@ -214,6 +214,17 @@ class NodeScale(ApiModel):
     """Labels of the pods of the nodes, as a selector for autoscalers."""
 
 
+class RestartCounts(ApiModel):
+    """How often all nodes have started again, by cause."""
+
+    disruptions: Count
+    """Restarts that maxRestarts does not count: with our runtimes after evictions, preemptions and the like."""
+    failures: Count
+    """Restarts after failures."""
+    max_restarts: Count
+    """How many of the latter are allowed."""
+
+
 class TrainJobStatus(ApiModel):
     """How a TrainJob is doing."""
 
@@ -231,6 +242,8 @@ class TrainJobStatus(ApiModel):
     """The metadata.generation that this status was derived from."""
     scale: NodeScale | None = None
     """How many nodes an elastic training has and may have; absent for every other training, whose number is fixed."""
+    restarts: RestartCounts | None = None
+    """How often all nodes have started again; absent while they never have."""
     runtime_digest: Annotated[str, Field(max_length=64)] | None = None
     """SHA-256 of the kind, name and spec of the runtime that the Jobs were built on. The snapshot of the runtime is
     used only when it has this digest."""

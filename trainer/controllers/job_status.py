@@ -53,7 +53,8 @@ class Observer:
         report, report_errors = self._pipeline.status(train_job, finds_problems=goes_on)
         errors = (*errors, *report_errors)
         if job.is_finished:
-            return Observation(ensured, jobs=report.jobs, scale=report.scale, plugin_types=types, errors=errors)
+            jobs, scale, restarts = report.jobs, report.scale, report.restarts
+            return Observation(ensured, jobs=jobs, scale=scale, restarts=restarts, plugin_types=types, errors=errors)
         log: tuple[str, ...] = ()
         if outcome is not None and outcome.type is ConditionType.FAILED:
             since = train_job.metadata.creation_timestamp or ""
@@ -66,6 +67,7 @@ class Observer:
             outcome=outcome,
             jobs=report.jobs,
             scale=report.scale,
+            restarts=report.restarts,
             pod_problems=problems,
             conditions=tuple(report.conditions),
             plugin_types=types,

@@ -37,7 +37,7 @@ from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import Object, ObjectKey, is_being_deleted, is_condition_true, name_of, namespace_of
 from trainer.kube.pager import in_slices
 from trainer.kube.queue.workqueue import LOW_PRIORITY
-from trainer.kube.resource import CONFIG_MAPS
+from trainer.kube.resource import CONFIG_MAPS, PODS
 from trainer.kube.selection import Selection
 
 log = get_logger(__name__)
@@ -110,6 +110,8 @@ class TrainJobController:
             informer = manager.informer(watch.resource, selection, optional=watch.optional)
             for name, function in watch.indexes.items():
                 informer.add_index(name, function)
+            if watch.resource == PODS:
+                self._metrics.count_disruptions(informer)
             if watch.triggers:
                 self._controller.watches_source(Kind(informer, self._map(watch), watch.predicate))
             if watch.optional:

@@ -18,6 +18,7 @@ from trainer.kube.resource import PODS
 from trainer.view.checkpoint import LastCheckpoint
 from trainer.view.progress import TrainingProgress
 from trainer.workloads.pod_life import PodState, pod_life
+from trainer.workloads.restarts import Restarts
 
 _SHOWN = 5
 """Most nodes that a sentence names."""
@@ -106,7 +107,10 @@ def _last_report(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def notes(snapshot: Snapshot) -> Iterator[str]:
-    """The last checkpoint, and deadline and time to live, as times and as what is left."""
+    """Restarts by cause, the last checkpoint, and deadline and time to live, as times and as what is left."""
+    restarts = Restarts.of_status(mapping_at(snapshot.train_job, "status", "restarts"))
+    if restarts:
+        yield f"it was started again after {restarts}"
     checkpoint = LastCheckpoint.of(_trainer_status(snapshot))
     if checkpoint is not None and not is_condition_true(snapshot.train_job, ConditionType.COMPLETE):
         yield checkpoint.sentence(state_word(snapshot.train_job), snapshot.now)

@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 
 from trainer.api.trainingruntime import Runtime
 from trainer.api.trainjob import TrainJob
-from trainer.api.trainjob_status import ConditionType, JobStatus, NodeScale
+from trainer.api.trainjob_status import ConditionType, JobStatus, NodeScale, RestartCounts
 from trainer.framework.building.extraction import apply_settings, extract, extract_runtime, subject_of
 from trainer.framework.building.profile import V2ALPHA1_PROFILE, Profile
 from trainer.framework.plugin_api.component import Component, is_unique_name
@@ -254,6 +254,7 @@ class Pipeline:
         """PostExecution: what all plugins together report, with or without pod problems, and the errors of plugins."""
         jobs: Sequence[JobStatus] | None = None
         scale: NodeScale | None = None
+        restarts: RestartCounts | None = None
         conditions: list[StatusCondition] = []
         problems: list[PodProblem] = []
         errors: list[BuildError] = []
@@ -267,11 +268,12 @@ class Pipeline:
                     if scale is not None and report.scale is not None:
                         raise ValueError("another plugin counts the nodes already; disable one of the two")
                     jobs, scale = (jobs if report.jobs is None else report.jobs), report.scale or scale
+                    restarts = report.restarts or restarts
                     conditions += list(_own_conditions(report, plugin))
                     problems += [*report.problems] if finds_problems else []
             except BuildError as error:
                 errors.append(error)
-        return StatusReport(jobs, scale, tuple(problems), tuple(conditions)), errors
+        return StatusReport(jobs, scale, tuple(problems), tuple(conditions), restarts), errors
 
     def _extract(self, train_job: TrainJob, runtime: Runtime, *, is_checked: bool = False) -> RuntimeInfo:
         info = extract(train_job, runtime, profile=self.profile, is_checked=is_checked, devices=self.devices)

@@ -30,7 +30,8 @@ _SHARED_FIELDS: Final = frozenset({"jobsStatus"})
 _SHARED_PROGRESS: Final = frozenset({"progressPercentage", "estimatedRemainingSeconds", "lastUpdatedTime"})
 _METRICS: Final = frozenset({"trainMetrics", "evalMetrics"})
 _ANNOTATED: Final = frozenset(
-    {"state", "startTime", "observedGeneration", "scale", "trainerStatus", FURTHER_CONDITIONS, *STEP_FIELDS.values()}
+    {"state", "startTime", "observedGeneration", "scale", "restarts", "trainerStatus", FURTHER_CONDITIONS}
+    | {*STEP_FIELDS.values()}
 )
 """The fields that an annotation may hold. Not runtimeDigest: it decides which snapshot is used, and whoever may write
 the TrainJob may write its annotations as well."""

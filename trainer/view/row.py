@@ -23,6 +23,7 @@ from trainer.kube.objects import (
     uid_of,
 )
 from trainer.view.progress import NOTHING_REPORTED, StepProgress, TrainingProgress
+from trainer.workloads.restarts import Restarts
 
 ENDS = frozenset({State.FAILED.value, State.COMPLETE.value})
 """States of TrainJobs that have ended."""
@@ -56,6 +57,8 @@ class TrainJobRow:
     """Nodes that an elastic training has now, else those of its spec; None where it leaves that to its runtime."""
     devices_per_node: int | None = None
     """GPUs and the like that the TrainJob asks for on each node; None where it leaves that to its runtime."""
+    restarts: str = ""
+    """How often all nodes have started again, by cause: `2 disruptions, 1 failure of 3`; empty if never."""
     owner: str = ""
     """What controls it, such as an Experiment of Katib; else who has made it, by its label or annotation."""
     created: str | None = None
@@ -86,6 +89,7 @@ class TrainJobRow:
             runtime=str(runtime.get("name") or ""),
             nodes=nodes if isinstance(nodes, int) else None,
             devices_per_node=_devices(mapping_at(trainer, "resourcesPerNode")),
+            restarts=str(Restarts.of_status(mapping_at(status, "restarts"))),
             owner=_owner(job),
             created=metadata_of(job).get("creationTimestamp"),
             started=status.get("startTime"),

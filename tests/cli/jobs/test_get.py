@@ -244,6 +244,15 @@ async def test_steps(client: FakeClient, clock: ManualClock) -> None:
     ]
 
 
+async def test_restarts(client: FakeClient, clock: ManualClock) -> None:
+    """They are told by cause."""
+    counts = {"disruptions": 2, "failures": 1, "maxRestarts": 3}
+    client.add(train_job("demo", state="Running", restarts=counts))
+    console = screen()
+    await Report(GetFormat.TABLE, console, clock, name="demo", namespace="default").show(client)
+    assert "Restarts      2 disruptions, 1 failure of 3" in text_of(console).splitlines()
+
+
 async def test_long_messages(client: FakeClient, clock: ManualClock) -> None:
     """On a terminal a long reason is broken between words, beside its label, and in a file it is one line."""
     said = condition(clock, "Pending", "Unschedulable", "no node has 8 of nvidia.com/gpu: " + "3 have 4, " * 10)

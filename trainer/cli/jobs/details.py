@@ -30,7 +30,7 @@ _COUNTS = ("active", "ready", "succeeded", "failed", "suspended")
 
 
 def details(job: Object, now: datetime, console: Console | None = None, *, is_gone: bool = False) -> list[Text]:
-    """Conditions, complete progress, all metrics, the revision of the code, and the states of its Jobs.
+    """Conditions, restarts, complete progress, all metrics, the revision of the code, and the states of its Jobs.
 
     Args:
         job: the TrainJob.
@@ -42,6 +42,7 @@ def details(job: Object, now: datetime, console: Console | None = None, *, is_go
     state, status = JobState.of_row(row), job.get("status") or {}
     sections = [
         ("Conditions", list(_conditions(job, now))),
+        ("Restarts", [Text(row.restarts)] if row.restarts else []),
         ("Progress", list(_progress(state, now, is_gone=is_gone))),
         ("Steps", list(_steps(state, now))),
         ("Train metrics", _metrics([metric for metric in state.progress.metrics if not metric.is_eval])),

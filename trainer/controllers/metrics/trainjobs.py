@@ -16,11 +16,13 @@ from typing import TypeAlias
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionType, State, TrainJobStatus
+from trainer.controllers.metrics.disruptions import DisruptedPods, DisruptionSeries
 from trainer.controllers.metrics.series import JobLabels, TrainJobSeries
 from trainer.controllers.metrics.state_counts import EXTERNAL, UNKNOWN, Frameworks, StateCounts, Summary
 from trainer.framework.runtimes.runtimes import runtime_place
 from trainer.framework.status.status import Conditions, is_finished
 from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.cache.informer import Informer
 from trainer.kube.clock import Clock, parse_timestamp
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import find_condition
@@ -148,6 +150,8 @@ class TrainJobMetrics:
     def __init__(self, manager: Manager, namespace: str | None = None) -> None:
         self._clock = manager.clock
         self._series = manager.metrics.series(TrainJobSeries)
+        self._disruptions = manager.metrics.series(DisruptionSeries)
+        self._disrupted_pods = DisruptedPods(self._disruptions, lambda: manager.is_leader)
         self._milestones = Milestones(manager.clock)
         self._frameworks = Frameworks()
         self._state_counts = state_counts = StateCounts(self._frameworks)
@@ -158,6 +162,10 @@ class TrainJobMetrics:
         manager.informer(TRAIN_JOBS, Selection(namespace)).add_handler(self)
         manager.informer(TRAINING_RUNTIMES, Selection(namespace)).add_handler(self._frameworks)
         manager.informer(CLUSTER_TRAINING_RUNTIMES).add_handler(self._frameworks)
+
+    def count_disruptions(self, pods: Informer) -> None:
+        """Count the pods of an informer that are disrupted."""
+        pods.add_handler(self._disrupted_pods)
 
     def on_add(self, obj: CachedObject, *, initial: bool) -> None:
         """Handle an added TrainJob."""
@@ -190,7 +198,9 @@ class TrainJobMetrics:
         now = self._clock.monotonic()
         if now >= self._removes_stale_at:
             self._removes_stale_at = now + _REMOVAL_INTERVAL
-            self._series.remove_stale(self._state_counts.groups())
+            groups = self._state_counts.groups()
+            self._series.remove_stale(groups)
+            self._disruptions.remove_stale({namespace for namespace, _ in groups})
 
     def steps(self, train_job: TrainJob, status: TrainJobStatus) -> list[Step]:
         """What to count once this status is stored.

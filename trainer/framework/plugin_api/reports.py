@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from trainer.api.trainjob_status import ConditionType, JobStatus, NodeScale
+from trainer.api.trainjob_status import ConditionType, JobStatus, NodeScale, RestartCounts
 from trainer.framework.plugin_api.failure import FailedContainer
 from trainer.kube.selection import Selection
 
@@ -106,6 +106,8 @@ class StatusReport:
     conditions: Iterable[StatusCondition] = ()
     """Conditions of the plugin (KEP-2170, "State Transition"). One that is left out stays as it was; report
     `holds=False` for what no longer holds. They are final once the TrainJob has ended. Defaults to none."""
+    restarts: RestartCounts | None = None
+    """How often all child Jobs have started again. Defaults to never, or to what is known already."""
 
     def __post_init__(self) -> None:
         names = [count.name for count in self.jobs or ()]

@@ -20,7 +20,15 @@ from typing import Any, Literal
 
 from trainer.api.metadata import Condition
 from trainer.api.trainjob import TrainJob
-from trainer.api.trainjob_status import ConditionReason, ConditionType, JobStatus, NodeScale, State, TrainJobStatus
+from trainer.api.trainjob_status import (
+    ConditionReason,
+    ConditionType,
+    JobStatus,
+    NodeScale,
+    RestartCounts,
+    State,
+    TrainJobStatus,
+)
 from trainer.framework.plugin_api.failure import failure_message
 from trainer.framework.plugin_api.reports import Outcome, PodProblem, StatusCondition
 from trainer.kube.clock import parse_timestamp
@@ -182,6 +190,8 @@ class Observation:
     """None when there are no child Jobs to count."""
     scale: NodeScale | None = None
     """How many nodes an elastic training has and may have; None for every other, and when it is unknown."""
+    restarts: RestartCounts | None = None
+    """How often all Jobs have started again; None when they never have, and when it is unknown."""
     pod_problems: Sequence[PodProblem] = ()
     """The problems that keep pods from running. Defaults to none."""
     conditions: Sequence[StatusCondition] = ()
@@ -249,6 +259,7 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
         start_time=previous.start_time,
         observed_generation=generation,
         scale=scale,
+        restarts=seen.restarts or previous.restarts,
         runtime_digest=digest,
     )
     if has_finished:
@@ -305,6 +316,7 @@ def owned_fields(status: TrainJobStatus, plugin_types: AbstractSet[str] = frozen
         start_time=status.start_time,
         observed_generation=status.observed_generation,
         scale=status.scale,
+        restarts=status.restarts,
         runtime_digest=status.runtime_digest,
     )
     return owned.to_object()

@@ -36,6 +36,7 @@ from trainer.kube.objects import (
     find_condition,
     is_condition_true,
     key_of,
+    mapping_at,
     name_of,
     namespace_of,
 )
@@ -53,10 +54,11 @@ from trainer.plugins.jobset.pod_index import (
     active_jobsets,
     problems_of,
 )
-from trainer.plugins.jobset.pod_problems import restarts, suspended_by_others, waits
+from trainer.plugins.jobset.pod_problems import restarts, suspended_by_others, waits, restart_counts
 from trainer.plugins.jobset.replacement import check_replacement, pods_of
 from trainer.plugins.jobset.revision import node_scale, resuspend_jobset, revise_jobset
 from trainer.workloads import JOBSETS
+from trainer.workloads.restarts import Restarts
 
 _OUTCOMES: dict[str, Literal[ConditionType.COMPLETE, ConditionType.FAILED]] = {
     "Completed": ConditionType.COMPLETE,
@@ -156,6 +158,7 @@ class JobSetPlugin:
                 if condition_type is ConditionType.COMPLETE:
                     return Outcome(condition_type, reason, message)
                 attempt = (jobset.get("status") or {}).get("restarts") or 0
+                message = f"{message}{_restarted(jobset)}"
                 culprit = self._gone.first_failure(PodIndex(self._reader, jobset), attempt=attempt)
                 jobs = Selection(namespace_of(jobset), label_selector=f"{JOBSET_NAME}={name_of(jobset)}")
                 return Outcome(condition_type, reason, message, culprit, jobs)
@@ -173,7 +176,7 @@ class JobSetPlugin:
         jobs = [JobStatus.from_object(count) for count in counts]
         goes_on = not (train_job.spec.suspend or any(_is_ended(jobset, ended) for ended in _OUTCOMES))
         problems = self._problems(jobset, train_job) if goes_on else ()
-        return StatusReport(jobs, node_scale(jobset), problems)
+        return StatusReport(jobs, node_scale(jobset), problems, restarts=restart_counts(jobset))
 
     def _problems(self, jobset: Object, train_job: TrainJob) -> Iterator[PodProblem]:
         """Jobs and pods that cannot be created or started, and restarts of the JobSet, its Jobs or their pods."""
@@ -192,6 +195,15 @@ class JobSetPlugin:
         jobset = self._reader.get(JOBSETS, key)
         owner = controller_of(jobset) if jobset else None
         return jobset if owner and owner.get("uid") == train_job.metadata.uid else None
+
+
+def _restarted(jobset: Object) -> str:
+    """Why a JobSet does not start again, where it might have."""
+    restarts = Restarts.of_jobset(jobset)
+    if restarts:
+        return f"; it was started again after {restarts}"
+    policy = mapping_at(jobset, "spec", "failurePolicy")
+    return f"; maxRestarts is {restarts.limit}" if policy and not restarts.limit else ""
 
 
 def _is_ended(jobset: Object, state: str) -> bool:

@@ -11,7 +11,7 @@ from functools import partial
 from trainer.api.jobset_labels import REPLICATED_JOB
 from trainer.api.kueue import QUEUE_LABEL
 from trainer.api.trainjob import TrainJob
-from trainer.api.trainjob_status import ConditionReason, ConditionType
+from trainer.api.trainjob_status import ConditionReason, ConditionType, RestartCounts
 from trainer.framework import PodProblem, Reader, first_failure, last_crash
 from trainer.kube.cache.store import CONTROLLER_UID
 from trainer.kube.objects import (
@@ -22,9 +22,11 @@ from trainer.kube.objects import (
     has_finished,
     key_of,
     labels_of,
+    mapping_at,
     metadata_of,
     name_of,
     namespace_of,
+    objects_in,
     uid_of,
 )
 from trainer.kube.resource import JOBS, PERSISTENT_VOLUME_CLAIMS, PODS
@@ -43,6 +45,7 @@ from trainer.plugins.jobset.revision import is_decided
 from trainer.plugins.jobset.wait import Example, Named, WaitReason, about, cannot_start
 from trainer.workloads import JOBSETS
 from trainer.workloads.pod_life import pod_life, wait_of
+from trainer.workloads.restarts import Restarts
 
 _MAY_PASS = frozenset({"Unschedulable", "SchedulingGated", ConditionReason.NO_SCHEDULER})
 """Reasons that often end by themselves, sorted after the others."""
@@ -146,7 +149,7 @@ def restarts(index: PodIndex, gone: DeletedPods) -> Iterator[PodProblem]:
             partial(_cause, index, gone),
         )
         return
-    replacing = [name for name, job in _unsettled(index.jobset) if job.get("backoffLimit", _DEFAULT_BACKOFF_LIMIT)]
+    replacing = [name for name, job in _unsettled(index.jobset) if _makes_pods_again(job)]
     remade = {key for name in replacing for key in index.failed_in(name)}
     crashing = index.crashing()
     if remade or crashing:
@@ -159,6 +162,14 @@ def _ended(count: int) -> str:
     return f"{about(count)} {'has' if count == 1 else 'have'} ended"
 
 
+def _makes_pods_again(job: Object) -> bool:
+    """Whether a Job makes pods again after a failure, or those of which its policy says that they do not count."""
+    rules = objects_in(mapping_at(job, "podFailurePolicy").get("rules"))
+    return bool(job.get("backoffLimit", _DEFAULT_BACKOFF_LIMIT)) or any(
+        rule.get("action") == "Ignore" for rule in rules
+    )
+
+
 def _is_restarting(jobset: Object) -> bool:
     status = jobset.get("status") or {}
     condition = find_condition(jobset, "RestartingJobSet")
@@ -169,10 +180,18 @@ def _is_restarting(jobset: Object) -> bool:
     return bool(status.get("restarts")) and not any(count.get("ready") or count.get("succeeded") for count in counts)
 
 
+def restart_counts(jobset: Object) -> RestartCounts | None:
+    """How often the JobSet has started all Jobs again; None if never."""
+    found = Restarts.of_jobset(jobset)
+    if not found:
+        return None
+    return RestartCounts(disruptions=found.disruptions, failures=found.failures, max_restarts=found.limit)
+
+
 def _restart(jobset: Object) -> str:
-    number = (jobset.get("status") or {}).get("restarts") or 1
-    limit = ((jobset.get("spec") or {}).get("failurePolicy") or {}).get("maxRestarts")
-    return f"restart {number}" if limit is None else f"restart {number} (maxRestarts is {limit})"
+    found = Restarts.of_jobset(jobset)
+    causes = f" ({found})" if found.disruptions or found.limit else ""
+    return f"restart {found.disruptions + found.failures or 1}{causes}"
 
 
 def _cause(index: PodIndex, gone: DeletedPods) -> str:

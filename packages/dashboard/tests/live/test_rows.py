@@ -49,6 +49,13 @@ def test_checkpoint(state: str, unsaved: str) -> None:
     assert page_of(train_job(state=state))["unsaved"] == ""
 
 
+def test_restarts() -> None:
+    """They are told by cause."""
+    counts = {"disruptions": 1, "failures": 0, "maxRestarts": 0}
+    assert page_of(train_job(restarts=counts))["restarts"] == "1 disruption"
+    assert page_of(train_job())["restarts"] == ""
+
+
 def test_long_message() -> None:
     """A row has whole words of a message, with dots for the rest, and the page all of it."""
     failed = {"type": "Failed", "status": "True", "message": "reason " * 200}

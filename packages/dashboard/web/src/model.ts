@@ -100,6 +100,8 @@ export interface Job extends Row {
   trainerStatus: TrainerStatus | null;
   /** What it means that no later checkpoint is complete, such as `85 steps would be lost now`; may be empty. */
   unsaved: string;
+  /** How often all nodes have started again, by cause; "" if never. */
+  restarts: string;
   /** How many nodes an elastic training may have. */
   bounds: { least: number; most: number } | null;
   steps: Step[];

@@ -112,6 +112,7 @@ function JobFacts({ job }: { job: Job }) {
     ["Epoch", fraction(status?.currentEpoch, status?.totalEpochs)],
     ["Last report", status?.lastUpdatedTime && !job.ended ? `${age(status.lastUpdatedTime, now)} ago` : ""],
     ["Last checkpoint", checkpointOf(job, now)],
+    ["Restarts", job.restarts],
     [spanOf(job), age(isHeld(job) ? job.since : job.started, end)],
     ...job.steps.map((step): Fact => [
       step.name,

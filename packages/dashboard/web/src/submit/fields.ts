@@ -21,6 +21,7 @@ export const PLACES = {
   runtime: ["spec.runtimeRef"],
   nodes: ["spec.trainer.numNodes"],
   gpus: ["spec.trainer.resourcesPerNode"],
+  restarts: ["spec.maxRestarts"],
   image: ["spec.trainer.image"],
   command: ["spec.trainer.command"],
   args: ["spec.trainer.args"],
@@ -62,6 +63,7 @@ export interface Fields {
   runtime: RuntimeRef;
   nodes: Json | undefined;
   gpus: Json | undefined;
+  restarts: Json | undefined;
   image: Json | undefined;
   command: Json | undefined;
   args: Json | undefined;
@@ -96,6 +98,7 @@ export function fieldsOf(content: JsonObject): Fields {
     runtime: { name: textOf(at(content, ["spec", "runtimeRef", "name"])), kind: textOf(at(content, ["spec", "runtimeRef", "kind"])) || CLUSTER_WIDE },
     nodes: at(content, ["spec", "trainer", "numNodes"]),
     gpus: at(content, [...LIMITS, deviceOf(content)]) ?? at(content, [...REQUESTS, deviceOf(content)]),
+    restarts: at(content, ["spec", "maxRestarts"]),
     image: at(content, ["spec", "trainer", "image"]),
     command: at(content, ["spec", "trainer", "command"]),
     args: at(content, ["spec", "trainer", "args"]),

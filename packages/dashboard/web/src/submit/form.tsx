@@ -46,6 +46,7 @@ const WRITERS: Record<FieldName, (content: JsonObject, fields: Fields) => JsonOb
   runtime: (content, { runtime }) => withRuntime(content, runtime),
   nodes: (content, { nodes }) => withValue(content, [...TRAINER, "numNodes"], nodes),
   gpus: (content, { gpus }) => withGpus(content, gpus),
+  restarts: (content, { restarts }) => withValue(content, ["spec", "maxRestarts"], restarts),
   image: (content, { image }) => withValue(content, [...TRAINER, "image"], image),
   command: (content, { command }) => withValue(content, [...TRAINER, "command"], command),
   args: (content, { args }) => withValue(content, [...TRAINER, "args"], args),
@@ -89,6 +90,15 @@ export function Form({ content, original, isDisabled, errors, isCopy, onChange }
       />
       <Program fields={fields} runtime={runtime} setting={setting} write={write} />
       <Pairs {...setting("env", "Variables")} noun="variable" rows={fields.env} onRows={(env) => write("env", env)} />
+      {canLimitRestarts(content) && (
+        <NumberField
+          {...setting("restarts", "Restarts after a failure")}
+          hint="Evictions and the like do not count where the runtime starts again after them."
+          value={fields.restarts}
+          placeholder="from the runtime"
+          onValue={(restarts) => write("restarts", restarts)}
+        />
+      )}
       {(queues?.isServed || fields.queue !== undefined) && (
         <TextField
           {...setting("queue", "Queue")}
@@ -119,6 +129,11 @@ export function Form({ content, original, isDisabled, errors, isCopy, onChange }
       />
     </fieldset>
   );
+}
+
+/** Whether the version of a TrainJob has the field. */
+function canLimitRestarts(content: JsonObject): boolean {
+  return textOf(content.apiVersion).endsWith("/v2alpha1");
 }
 
 interface ProgramProperties {

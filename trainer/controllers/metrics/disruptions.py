@@ -1,0 +1,61 @@
+"""Counts the pods of trainings that were disrupted, by why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+
+from prometheus_client import CollectorRegistry, Counter
+
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.metrics.cardinality import LIMIT, BoundedCounter
+from trainer.workloads.disruption import Disruption
+from trainer.workloads.pod_life import pod_life
+
+
+class DisruptionSeries:
+    """The series of disrupted pods."""
+
+    def __init__(self, registry: CollectorRegistry, *, limit: int = LIMIT) -> None:
+        text = "Pods of trainings that were evicted, preempted or otherwise disrupted, by why."
+        counter = Counter("trainer_pods_disrupted_total", text, ("namespace", "reason"), registry=registry)
+        self.disrupted = BoundedCounter(counter, (True, False), limit)
+
+    def remove_stale(self, namespaces: AbstractSet[str]) -> None:
+        """Remove the series that have not changed since the last call, of namespaces without TrainJobs."""
+        self.disrupted.remove_stale(lambda values: values[0] in namespaces)
+
+
+class DisruptedPods:
+    """Handles the events of the informer of pods, and counts a pod once, while this process is the leader.
+
+    A pod that somebody deletes is not counted: its object does not say whether its Job has done it.
+    """
+
+    def __init__(self, series: DisruptionSeries, is_leader: Callable[[], bool]) -> None:
+        self._series = series
+        self._is_leader = is_leader
+
+    def on_add(self, obj: CachedObject, *, initial: bool) -> None:
+        """Handle an added pod; those of the first list were disrupted before."""
+        if not initial:
+            self._count(None, obj)
+
+    def on_update(self, old: CachedObject, new: CachedObject) -> None:
+        """Handle a changed pod."""
+        if old is not new:  # no resync
+            self._count(old, new)
+
+    def on_delete(self, obj: CachedObject, *, stale: bool) -> None:
+        """Handle a deleted pod, which has been marked or has ended before."""
+
+    def _count(self, old: CachedObject | None, new: CachedObject) -> None:
+        reason = _disruption(new)
+        if reason is not None and self._is_leader() and (old is None or _disruption(old) is None):
+            self._series.disrupted.labels(new.key.namespace, reason.value).inc()
+
+
+def _disruption(pod: CachedObject) -> Disruption | None:
+    """Why a pod was disrupted; one that has neither ended nor is deleted, as nearly all, is not decoded."""
+    may_be = pod.meta.deletion_timestamp is not None or b'"Failed"' in pod.raw
+    return pod_life(pod.decode()).disruption if may_be else None
