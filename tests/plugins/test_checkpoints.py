@@ -240,3 +240,30 @@ def test_existing_jobset(owner: str, has_one: bool, claim: str | None) -> None:
     job = train_job("data")
     found = built(extract(job, blueprint()), job, jobset)["node"].get("volumes") or []
     assert [each["persistentVolumeClaim"]["claimName"] for each in found] == ([claim] if claim else [])
+
+
+@pytest.mark.parametrize(
+    ("env", "mounts", "has_it"),
+    [
+        pytest.param({"TRANSFER_PATH": "/checkpoints"}, [], True, id="exports-the-checkpoint"),
+        pytest.param({"TRANSFER_PATH": "/workspace/model"}, [], False, id="exports-something-else"),
+        pytest.param({"TRANSFER_PATH": "/checkpoints"}, ["/checkpoints"], False, id="has-a-volume-there"),
+        pytest.param(
+            {"TRANSFER_PATH": "/checkpoints", "TRAINER_CHECKPOINT_DIR": "/checkpoints"}, [], False, id="has-its-own"
+        ),
+    ],
+)
+def test_exporter(env: dict[str, str], mounts: list[str], has_it: bool) -> None:
+    """An exporter of the path of the checkpoints has them, and cannot change them."""
+    exporter = {
+        "name": "model-exporter",
+        "image": "i",
+        "env": [{"name": name, "value": value} for name, value in env.items()],
+        "volumeMounts": [{"name": "own", "mountPath": path} for path in mounts],
+    }
+    jobs = (replicated_job("node", {"name": "trainer", "image": "i"}), replicated_job("exporter", exporter))
+    job = train_job()
+    (container,) = built(extract(job, blueprint(*jobs)), job)["exporter"]["containers"]
+    path = {"name": "trainer-checkpoints", "mountPath": "/checkpoints", "subPath": f"team-a/demo-{UID}"}
+    assert (path | {"readOnly": True} in container.get("volumeMounts", [])) == has_it
+    assert env_of(container) == (env | DIRECTORY if has_it else env)

@@ -12,6 +12,7 @@ from trainer.api.labels import ANCESTOR_LABEL
 from trainer.framework.building.init_containers import add_init_container
 from trainer.framework.building.overrides import container_overrides
 from trainer.framework.building.pod_groups import PodGroups, gang_specs, scheduler_warnings
+from trainer.framework.building.profile import MODEL_EXPORTER
 from trainer.framework.building.resources import cpus_of, is_exclusive
 from trainer.framework.building.template import pod_spec_of, split_command
 from trainer.framework.building.trainer_step import (
@@ -76,6 +77,7 @@ __all__ = [
     "ANCESTOR_LABEL",
     "APPLIED_HASH",
     "LAUNCHER",
+    "MODEL_EXPORTER",
     "NODE_RANK",
     "PROCESSES",
     "RENDEZVOUS_PORT",

@@ -2,7 +2,8 @@
 
 Where the annotation `trainer.kubeflow.org/checkpoints` of the TrainJob, or else of the runtime, names a claim, every
 container that trains has a directory of it, which is that of this TrainJob alone, and a variable with its path. What is
-written there is the training's own business: `trainer/checkpoints` reads the variable in the pods.
+written there is the training's own business: `trainer/checkpoints` reads the variable in the pods. An exporter whose
+`TRANSFER_PATH` is the path has the directory read-only, and exports the last complete checkpoint.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from trainer.api.checkpoints import (
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework import (
+    MODEL_EXPORTER,
     AdmissionWarning,
     BuildError,
     Container,
@@ -92,10 +94,10 @@ class Checkpoints:
         for pods in _without_own(info, train_job, stated):
             if errors := [*_taken(info, pods)]:
                 raise BuildError(*errors)
-            container = pods.main_container
-            upsert(pods.volumes, [_volume(directory)], by_name)
-            container.mount([{"name": VOLUME, "mountPath": MOUNT_PATH, "subPath": directory.path}])
-            container.set_env([{"name": DIRECTORY_VARIABLE, "value": MOUNT_PATH}])
+            _mount(pods, pods.main_container, directory)
+        for pods in info.pod_sets:
+            for container in filter(_exports_checkpoint, pods.containers):
+                _mount(pods, container, directory, readOnly=True)
 
     def _directory(self, stated: _Stated, train_job: TrainJob) -> Claim | None:
         """That of the JobSet that exists, also where it is made again; else the one that the annotation names."""
@@ -104,6 +106,20 @@ class Checkpoints:
         if jobset is not None and (controller_of(jobset) or {}).get("uid") == metadata.uid:
             return mounted_directory(jobset)
         return _claim(stated).directory_of(metadata.name, metadata.uid) if stated.value else None
+
+
+def _exports_checkpoint(container: Container) -> bool:
+    """Whether it is an exporter of what is at the path of the directory, without one of its own."""
+    names = {str(variable["name"]) for variable in container.env}
+    is_taken = any(posixpath.normpath(str(mount.get("mountPath"))) == MOUNT_PATH for mount in container.volume_mounts)
+    exports = {"name": "TRANSFER_PATH", "value": MOUNT_PATH} in container.env
+    return container.name == MODEL_EXPORTER and exports and DIRECTORY_VARIABLE not in names and not is_taken
+
+
+def _mount(pods: PodSet, container: Container, directory: Claim, **options: bool) -> None:
+    upsert(pods.volumes, [_volume(directory)], by_name)
+    container.mount([{"name": VOLUME, "mountPath": MOUNT_PATH, "subPath": directory.path, **options}])
+    container.set_env([{"name": DIRECTORY_VARIABLE, "value": MOUNT_PATH}])
 
 
 def _stated(info: RuntimeInfo, train_job: TrainJob) -> _Stated:
