@@ -18,7 +18,7 @@ def _now(matchers: str = "") -> str:
 
 def _in_state(state: str) -> str:
     """How many there are; 0 where no series has the state."""
-    matcher = f', state="{state}"'
+    matcher = f', state=~"{state}"' if "|" in state else f', state="{state}"'
     return f"sum({_now(matcher)}) or vector(0)"
 
 
@@ -58,7 +58,7 @@ _TODAY = Row(
         _state("Running", "Running", "All pods of at least one of their Jobs are ready, or have been."),
         _state("Created", "Created", "Their Jobs exist; nothing is known to keep their pods from starting."),
         _state("Pending", "Pending", "A pod cannot start: no node takes it, its image cannot be pulled ...", "orange"),
-        _state("Restarting", "Restarting", "Pods are made again after a failure.", "orange"),
+        _state("Stopping, restarting", "Stopping|Restarting", "Pods end or are made again after a failure.", "orange"),
         _state("Suspended", "Suspended", "They have no pods until somebody resumes them."),
         _state("Blocked", "Blocked", "Somebody has to fix something: `trainer get NAME` says what.", "red"),
         Panel(

@@ -42,10 +42,10 @@ def events() -> str:
         f"{BURST} are written at once, and then one in {REFILL / 60:g} minutes.",
         "## When a condition changes",
         "Each change of a [condition](conditions.md#conditions) is an event with the reason and the first line of the "
-        "message of the condition. It is a Warning for Created when that is False, Failed, Pending and Restarting, "
-        "else Normal. Complete has none, nor has Created when nothing went wrong before: JobSet and Jobs have events "
-        "of their own. Pods that wait for the same reason have one event, and each restart has one. Stalled has an "
-        "event of its own, below.",
+        "message of the condition. It is a Warning for Created when that is False, Failed, Pending, Stopping and "
+        "Restarting, else Normal. Complete has none, nor has the end of Stopping, a suspension that stops pods, or "
+        "Created when nothing went wrong before: JobSet and Jobs have events of their own. Pods that wait for the same "
+        "reason have one event, and each restart has one. Stalled has an event of its own, below.",
         _reasons(without=ConditionType.STALLED),
         "## Beside conditions",
         _members("reason", EventReason),

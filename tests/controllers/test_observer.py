@@ -66,7 +66,7 @@ async def test_reports_are_observed() -> None:
 
 
 async def test_a_suspended_job_has_no_pod_problems() -> None:
-    """Its pods are being deleted, whatever they wait for."""
+    """Its pods are being deleted, whatever they wait for or restart after."""
     assert (await observe(train_job(suspend=True), Everything())).pod_problems == ()
 
 

@@ -69,6 +69,12 @@ def failed_beside(name: str, end: Object, other: str) -> Object:
     return pod(phase="Running", spec=BESIDE, containerStatuses=statuses)
 
 
+def deleted(index: int, *, end: str = "2026-01-01T01:00:10Z") -> Object:
+    """A pod that runs, and has until then to end."""
+    found = running(index)
+    return found | {"metadata": found["metadata"] | {"deletionTimestamp": end, "deletionGracePeriodSeconds": 30}}
+
+
 RESTARTED = jobset() | {
     "spec": jobset()["spec"] | {"failurePolicy": {"maxRestarts": 3}},
     "status": {"restarts": 1, "conditions": [condition("RestartingJobSet")]},
@@ -184,6 +190,16 @@ CASES = {
                 ]
             },
         ),
+    ),
+    "suspended-and-still-there": Case(
+        "Suspended",
+        "TrainJob demo is suspended",
+        "trainer resume demo",
+        "kubectl get",
+        job=train_job(
+            condition("Stopping", reason="SuspendingPods", message="pods have not ended yet: node-0"), suspend=True
+        ),
+        others=("SuspendingPods",),
     ),
     "suspended-from-the-start": Case(
         "Suspended",
@@ -530,6 +546,34 @@ CASES = {
                 containerStatuses=container(ended(0)),
             ),
         ),
+    ),
+    "stopping": Case(
+        "StoppingPods",
+        "pods are stopping: pod demo-node-0-0-abcde was deleted; by whom is not known",
+        "wait: node-0, node-1 have until 2026-01-01T01:00:10Z to end",
+        "kubectl get pods -o wide -l jobset.sigs.k8s.io/jobset-name=demo -n default",
+        objects=(jobset(ready=1), deleted(0), deleted(1)),
+    ),
+    "stopping-as-the-manager-has-seen-it": Case(
+        "StoppingPods",
+        "pods are stopping: pod b was deleted, and not by its Job; node-0",
+        "wait: node-0 has until 2026-01-01T01:00:10Z to end",
+        "kubectl get pods",
+        objects=(jobset(ready=1), deleted(0), running(1)),
+        job=train_job(
+            condition(
+                "Stopping",
+                reason="StoppingPods",
+                message="pods are stopping: pod b was deleted, and not by its Job; node-0",
+            )
+        ),
+    ),
+    "stopping-for-too-long": Case(
+        "StoppingPods",
+        "pods are stopping: pod demo-node-0-0-abcde was deleted",
+        "pod demo-node-0-0-abcde should have ended at 2026-01-01T00:59:00Z: see whether node a answers",
+        "kubectl get pods",
+        objects=(jobset(ready=1), deleted(0, end="2026-01-01T00:59:00Z"), running(1)),
     ),
     "restarting-after-an-eviction": Case(
         "RestartingJobSet",

@@ -69,12 +69,13 @@ HAS_SANDBOX = {"type": "PodReadyToStartContainers", "status": "True"}
 def test_troubles_of_a_pod(obj: Object, troubles: tuple[str, ...]) -> None:
     """A pod is in trouble when something has to happen that does not come by itself."""
     cached = CachedObject.of(obj)
-    assert problems_of(cached) == tuple(f"default/demo/ {trouble}" for trouble in troubles)
+    there = () if troubles == ("failed",) else ("is there",)
+    assert problems_of(cached) == tuple(f"default/demo/ {trouble}" for trouble in (*troubles, *there))
     is_news = troubles not in {(), STARTING, UNSEEN}
     changed = DeletedPods().problem_changed
     assert changed(None, cached) is is_news
     assert changed(CachedObject.of(pod()), cached) is is_news
-    assert changed(cached, None) is is_news
+    assert changed(cached, None)
     assert not changed(cached, cached)
 
 
@@ -247,7 +248,14 @@ SAID = "pod demo-node-0-0-y: container trainer exited with code 3"
                 jobset(conditions=[RESTARTING], spec={"suspend": True}, metadata={"annotations": BY_TRAIN_JOB}),
                 waiting("ErrImagePull"),
             ],
-            [],
+            [
+                (
+                    "Stopping",
+                    "SuspendingPods",
+                    "pods have not ended yet",
+                    "node-0",
+                )
+            ],
             id="suspended",
         ),
         pytest.param(
@@ -302,11 +310,17 @@ def test_the_cause_outlives_the_pods(gone: list[Object], cause: str) -> None:
     assert problem.details() == cause
 
 
-def going(name: str, *, attempt: int = 0, made: str = "2026-01-01T00:00:00Z", at: int = 5) -> Object:
+SMALLER = {"replicatedJobs": [{"name": "node", "template": {"spec": {"completions": 1}}}]}
+
+
+def going(name: str, *, index: int = 0, attempt: int = 0, made: str = "2026-01-01T00:00:00Z", at: int = 5) -> Object:
     """A pod whose deletion was asked for in this second."""
     found = pod(name, phase="Running")
     deletion = {"deletionTimestamp": f"2026-01-01T00:00:{at + 25:02}Z", "deletionGracePeriodSeconds": 25}
-    labels = {"jobset.sigs.k8s.io/restart-attempt": str(attempt)}
+    labels = {
+        "jobset.sigs.k8s.io/restart-attempt": str(attempt),
+        "batch.kubernetes.io/job-completion-index": str(index),
+    }
     metadata = found["metadata"]
     more = {"uid": f"uid-of-{name}", "creationTimestamp": made, "labels": metadata["labels"] | labels}
     return found | {"metadata": metadata | more | deletion}
@@ -357,8 +371,95 @@ def test_the_pod_that_was_deleted_first(
     for old, new in changes:
         assert watch.predicate is not None
         watch.predicate(*(None if each is None else CachedObject.of(each) for each in (old, new)))
-    [problem] = plugin.train_job_status(train_job()).problems
+    *_, problem = plugin.train_job_status(train_job()).problems
     assert problem.details() == cause
+
+
+STOPPED = {
+    "type": "Stopping",
+    "status": "True",
+    "reason": "StoppingPods",
+    "message": "pods are stopping: pod a was deleted, and not by its Job; node-0",
+    "lastTransitionTime": "2026-01-01T00:00:05Z",
+}
+STOPPING = ("Stopping", "StoppingPods", "pods are stopping")
+SUSPENDING = ("Stopping", "SuspendingPods", "pods are stopping")
+IS_KNOWN = ""
+"""The details are those that the condition has already."""
+SINCE = "since 2026-01-01T00:00:05Z"
+
+
+@pytest.mark.parametrize(
+    ("before", "objects", "problems"),
+    [
+        pytest.param({}, [jobset(ready=1), pod(phase="Running")], [], id="nobody goes"),
+        pytest.param(
+            {},
+            [jobset(ready=1), going("a"), pod("b", phase="Running")],
+            [(*STOPPING, f"pod a was deleted; by whom is not known; node-0, {SINCE}")],
+            id="one goes",
+        ),
+        pytest.param(
+            {},
+            [jobset(restarts=1, conditions=[RESTARTING]), crashed("c", 3, 1), going("a"), pod("b", phase="Running")],
+            [
+                (*STOPPING, "pod c: container trainer exited with code 3; node-0, node-0, " + SINCE),
+                ("Restarting", "RestartingJobSet", "restart 1", "pod c: container trainer exited with code 3"),
+            ],
+            id="all that the restart deletes, deleted yet or not",
+        ),
+        pytest.param(
+            {}, [jobset(ready=1, spec=SMALLER), going("a", index=1)], [], id="given up by an elastic training"
+        ),
+        pytest.param(STOPPED, [jobset()], [(*STOPPING, IS_KNOWN)], id="gone, and its Job has yet to act"),
+        pytest.param(
+            STOPPED,
+            [jobset(restarts=1, conditions=[RESTARTING])],
+            [("Restarting", "RestartingJobSet", "restart 1", RESTARTING["message"])],
+            id="gone, and the JobSet restarts",
+        ),
+        pytest.param(
+            STOPPED,
+            [jobset(active=1), pod("a", conditions=[HAS_SANDBOX])],
+            [("Restarting", "RestartingPods", "pods that were stopped are made again", STOPPED["message"])],
+            id="gone, and made again by its Job",
+        ),
+        pytest.param(STOPPED, [jobset(ready=1), pod(phase="Running")], [], id="gone, and ready again"),
+        pytest.param(
+            STOPPED | {"reason": "SuspendingPods"},
+            [jobset(), going("a")],
+            [(*SUSPENDING, f"pod a was deleted; by whom is not known; node-0, {SINCE}")],
+            id="resumed while they go",
+        ),
+        pytest.param(STOPPED | {"reason": "SuspendingPods"}, [jobset()], [], id="resumed, and they are gone"),
+    ],
+)
+def test_stopping(before: Object, objects: list[Object], problems: list[tuple[str, ...]]) -> None:
+    """Pods that were deleted and have not ended stop, until what follows from it has begun."""
+    status = {"conditions": [before] if before else []}
+    found = JobSetPlugin(static_reader(*objects)).train_job_status(train_job(status=status)).problems
+    assert [(str(each.type), each.reason, each.headline, each.details()) for each in found] == problems
+
+
+@pytest.mark.parametrize(
+    ("wanted", "objects", "stops"),
+    [
+        pytest.param(True, [pod(phase="Running")], True, id="its JobSet is not suspended yet"),
+        pytest.param(True, [pod(phase="Failed"), pod("b", phase="Succeeded")], False, id="they have ended"),
+        pytest.param(True, [], False, id="gone"),
+    ],
+)
+def test_suspended(wanted: bool, objects: list[Object], stops: bool) -> None:
+    """A suspended training stops as long as pods of it have not ended."""
+    reader = static_reader(jobset(metadata={"annotations": OURS}), *objects)
+    found = JobSetPlugin(reader).train_job_status(train_job(suspend=wanted)).problems
+    assert [each.reason for each in found] == (["SuspendingPods"] if stops else [])
+
+
+def test_resumed_by_others() -> None:
+    """Pods of a suspended training whose JobSet somebody has resumed run, and do not stop."""
+    reader = static_reader(jobset(metadata={"annotations": BY_TRAIN_JOB}), pod(phase="Running"))
+    assert list(JobSetPlugin(reader).train_job_status(train_job(suspend=True)).problems) == []
 
 
 def kept(name: str, index: int, **state: Any) -> Object:

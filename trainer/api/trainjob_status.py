@@ -14,8 +14,8 @@ from trainer.api.model import ApiModel, Count, Int32, Int64, Time, list_map
 class ConditionType(StrEnum):
     """Conditions of a TrainJob that the controller sets itself; plugins may add others (KEP-2170, "State Transition").
 
-    Pending, Restarting and Stalled are not in the KEP. They keep what an event tells for an hour, and are only there
-    once they have been true.
+    Pending, Stopping, Restarting and Stalled are not in the KEP. They keep what an event tells for an hour, and are
+    only there once they have been true.
     """
 
     CREATED = "Created"
@@ -26,6 +26,9 @@ class ConditionType(StrEnum):
     """Whether pods cannot be made or started. The reason is the first of those of the pods and the events about them
     (Unschedulable, ImagePullBackOff, FailedMount, FailedCreate, ProvisioningFailed, NoScheduler ...); the message has a
     line for each, with the field of the TrainJob or runtime that asks for it. Absent if pods never had to wait."""
+    STOPPING = "Stopping"
+    """Whether pods of a training that is suspended, fails or restarts are still there; the message says which, and what
+    has happened to the first one. Absent if pods have always gone at once."""
     RESTARTING = "Restarting"
     """Whether pods are made again after a failure. Absent if none has failed."""
     STALLED = "Stalled"
@@ -68,6 +71,13 @@ class ConditionReason(StrEnum):
     as the proxy of a service mesh, keeps them, so that the Job does not end. The message names both."""
     NO_POD_WAITS = "NoPodWaits"
     """Condition Pending is False: nothing keeps a pod from starting any more. The message still says what did."""
+    STOPPING_PODS = "StoppingPods"
+    """Condition Stopping is True: pods were deleted since one has failed or was taken away, and have not ended yet.
+    They have their grace period for that; those of a node that does not answer stay."""
+    SUSPENDING_PODS = "SuspendingPods"
+    """Condition Stopping is True: the training is suspended, and has pods that have not ended yet."""
+    PODS_GONE = "PodsGone"
+    """Condition Stopping is False: the pods have ended. The message describes the last stop."""
     RESTARTING_JOB_SET = "RestartingJobSet"
     """Condition Restarting is True: the failure policy of the runtime starts all Jobs again."""
     RESTARTING_PODS = "RestartingPods"
@@ -100,6 +110,8 @@ class State(StrEnum):
     """All pods of at least one Job are ready, or have been."""
     STALLED = "Stalled"
     """It is running, and makes no progress (condition Stalled is True): it may hang."""
+    STOPPING = "Stopping"
+    """It is suspended, fails or restarts, and has pods that have not ended yet (condition Stopping is True)."""
     RESTARTING = "Restarting"
     """Pods are made again after a failure."""
     COMPLETE = "Complete"
@@ -229,13 +241,14 @@ class TrainJobStatus(ApiModel):
     """How a TrainJob is doing."""
 
     conditions: Annotated[list[Condition], Field(json_schema_extra=list_map("type", 32))] | None = None
-    """Created, Suspended, Pending, Restarting, Stalled, Complete and Failed, and what plugins add."""
+    """Created, Suspended, Pending, Stopping, Restarting, Stalled, Complete and Failed, and what plugins add."""
     jobs_status: Annotated[list[JobStatus], Field(json_schema_extra=list_map("name", 100))] | None = None
     """How the child Jobs are doing."""
     state: Annotated[State, Field(strict=False)] | None = None
     """The state in one word: Blocked (its Jobs cannot be made until somebody does something, as condition Created
-    says), Created, Suspended, Pending (a pod cannot start), Running, Stalled (no progress), Restarting (after a
-    failure), Complete or Failed. Absent before a controller has looked at the TrainJob."""
+    says), Created, Suspended, Pending (a pod cannot start), Running, Stalled (no progress), Stopping (pods of a
+    training that is suspended, fails or restarts are still there), Restarting (after a failure), Complete or Failed.
+    Absent before a controller has looked at the TrainJob."""
     start_time: Time | None = None
     """When the Jobs were first allowed to run; absent while the TrainJob has been suspended since it was created."""
     observed_generation: Annotated[Int64, Field(ge=0)] | None = None

@@ -49,7 +49,7 @@ class Observer:
     ) -> Observation:
         """Observe what the status is derived from."""
         train_job, types = job.model, self._pipeline.condition_types
-        goes_on = outcome is None and not job.is_finished and not train_job.spec.suspend
+        goes_on = outcome is None and not job.is_finished
         report, report_errors = self._pipeline.status(train_job, finds_problems=goes_on)
         errors = (*errors, *report_errors)
         if job.is_finished:
@@ -61,7 +61,11 @@ class Observer:
             outcome, log = await self._failures.trace(
                 outcome, namespace_of(job.stored), since=since, earlier=_last_restart(train_job)
             )
-        problems, requeue_after = self._debounce.filter(train_job, tuple(report.problems))
+        # Of a suspended one only counts which pods have not ended, and not what they wait for.
+        present = (
+            each for each in report.problems if not train_job.spec.suspend or each.type is ConditionType.STOPPING
+        )
+        problems, requeue_after = self._debounce.filter(train_job, tuple(present))
         return Observation(
             ensured=ensured,
             outcome=outcome,

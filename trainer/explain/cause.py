@@ -12,6 +12,8 @@ UNSCHEDULABLE = "Unschedulable"
 """The reason for which a pod waits for a node."""
 SILENT = "NoReport"
 """The reason of a training that reports nothing. No condition has it: only a timeout makes a silence a stall."""
+STOPPING = frozenset({ConditionReason.STOPPING_PODS.value, ConditionReason.SUSPENDING_PODS.value})
+"""Reasons of trainings whose pods are to go, and are still there."""
 STALLED = frozenset({ConditionReason.NO_PROGRESS.value, SILENT})
 """Reasons of trainings that run, and do not get on."""
 _LIMIT = 2000
@@ -92,11 +94,14 @@ _WORDS = {
 }
 """What a verdict says of a TrainJob."""
 _STANDS_STILL = "makes no progress"
+_STOPS = "is stopping"
 
 
 def words_of(answer: Explanation) -> str:
     """What the answer says of a TrainJob, such as `is waiting`."""
     reason = answer.causes[0].reason if answer.causes else ""
+    if reason in STOPPING:
+        return _STOPS
     return _STANDS_STILL if reason in STALLED else _WORDS[answer.verdict]
 
 

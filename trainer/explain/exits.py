@@ -59,7 +59,8 @@ _UNKNOWN = "the cause is not known: neither the end of its log nor its pod says 
 _KILLED_CHILD = "a process was killed (SIGKILL), most likely by the kernel for memory"
 _KILLED: dict[bool | None, str] = {
     True: f"{_KILLED_CHILD}, since {_LARGER}",
-    False: f"{_KILLED_CHILD}: {_NO_LIMIT}",
+    False: f"{_KILLED_CHILD} of its node, since it has no limit: request as much as it uses "
+    f"(resourcesPerNode.requests), or {_SMALLER}",
     None: f"{_KILLED_CHILD}: raise its limit of memory or request as much as it uses (resourcesPerNode), or {_SMALLER}",
 }
 _DO_IT = "do what the message says"

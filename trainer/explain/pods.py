@@ -13,6 +13,7 @@ from trainer.explain.exits import exit_remedy, is_taken_away
 from trainer.explain.node_room import misfits
 from trainer.explain.remedies import refusal_of, remedy_of
 from trainer.explain.snapshot import Snapshot
+from trainer.explain.stopping import said_of, stopping
 from trainer.framework import PodProblem
 from trainer.framework.status.status import Conditions, reported_lines
 from trainer.kube.objects import Object, ObjectKey
@@ -59,14 +60,16 @@ def _pod(snapshot: Snapshot, problem: PodProblem) -> Object | None:
 
 
 def _cause(snapshot: Snapshot, problem: PodProblem) -> Cause | None:
+    if problem.type is ConditionType.STOPPING:
+        return stopping(snapshot, problem)
     evidence = problem.evidence
     details = one_line(problem.details())
     message = f"{problem.headline}: {details}" if details else problem.headline
     if evidence is None:
         command = trainer("logs", snapshot.name, "--previous", namespace=snapshot.namespace)
-        remedy = remedy_of(problem.reason)
-        if is_taken_away(details):
-            remedy = f"wait: it starts again by itself; {exit_remedy(details)}"
+        remedy, message = remedy_of(problem.reason), said_of(snapshot, problem)
+        if is_taken_away(message):
+            remedy = f"wait: it starts again by itself; {exit_remedy(message)}"
         return Cause(problem.reason, snapshot.subject, message, remedy, command)
     about = Subject(evidence.kind, evidence.name, snapshot.namespace)
     fields = tuple(map(one_line, evidence.fields()))
@@ -120,7 +123,7 @@ def _gates(snapshot: Snapshot, problem: PodProblem) -> str:
 def _reported(snapshot: Snapshot) -> Iterator[Cause]:
     """The lines of the conditions, each with its reason in front."""
     conditions = Conditions.of(snapshot.model.status)
-    for condition_type in (ConditionType.PENDING, ConditionType.RESTARTING):
+    for condition_type in (ConditionType.PENDING, ConditionType.STOPPING, ConditionType.RESTARTING):
         condition = conditions.get(condition_type)
         if condition is None or condition.status != "True":
             continue

@@ -167,6 +167,8 @@ _REMEDIES = {
     "NoScheduler": "install the scheduler of this name, or name another one in schedulerName of the runtime",
     "SchedulingGated": "whoever has set the scheduling gate removes it, such as a queue when it admits the pods",
     "Unschedulable": "wait for room, or ask for less",
+    "StoppingPods": "wait until the pods have ended; one that stays is on a node that does not answer",
+    "SuspendingPods": "wait until the pods have ended; one that stays is on a node that does not answer",
     "RestartingJobSet": "see why the last attempt failed; it starts again by itself until maxRestarts",
     "RestartingPods": "see why the pods failed; they start again by themselves until backoffLimit",
 }

@@ -15,7 +15,7 @@ from trainer.workloads.pod_life import pod_life
 
 _GRACE_SECONDS = 10
 """Seconds within which JobSet and Job controllers have made what is missing."""
-_GOING = (State.RUNNING, State.RESTARTING)
+_GOING = (State.RUNNING, State.STOPPING, State.RESTARTING)
 
 
 def starting(snapshot: Snapshot) -> Iterator[Cause]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob_status import ConditionReason
-from trainer.explain.cause import Cause, Explanation, Unread, Verdict
+from trainer.explain.cause import STOPPING, Cause, Explanation, Unread, Verdict
 from trainer.explain.containers import container_causes
 from trainer.explain.gang import gang_causes
 from trainer.explain.lifecycle import creation_failure, deletion, failure, has_failed, management
@@ -16,13 +16,21 @@ from trainer.explain.pods import pod_problems
 from trainer.explain.progress import notes, rendezvous, stalls
 from trainer.explain.snapshot import Snapshot
 from trainer.explain.starting import starting
+from trainer.explain.stopping import still_there
 from trainer.explain.suspension import suspensions
 from trainer.framework.status.status import has_ended
 from trainer.kube.barrier import Barrier
 
 _T = TypeVar("_T")
 
-_FROM_ABOVE = (deletion, management, creation_failure, suspensions)
+
+def _suspended(snapshot: Snapshot) -> Iterator[Cause]:
+    """That it is suspended, and that pods of it are still there."""
+    yield from suspensions(snapshot)
+    yield from still_there(snapshot)
+
+
+_FROM_ABOVE = (deletion, management, creation_failure, _suspended)
 """What keeps a TrainJob from having pods; the first that is found ends the walk."""
 
 _OF_CONTAINERS = frozenset({ConditionReason.RESTARTING_PODS, ConditionReason.ENDED_AND_HELD})
@@ -73,11 +81,14 @@ class _Walk:
 
 def _below(walk: _Walk) -> list[Cause]:
     """What keeps pods from running, then what keeps running ones from making progress; a lost node may cause all."""
-    problems, containers = walk.take(pod_problems), walk.take(container_causes)
+    lost, problems = walk.take(lost_nodes), walk.take(pod_problems)
+    if any(each.reason in STOPPING for each in problems):
+        return [*lost, *problems]
+    containers = walk.take(container_causes)
     if containers:
         problems = [each for each in problems if each.reason not in _OF_CONTAINERS]
     found = [
-        *walk.take(lost_nodes),
+        *lost,
         *problems,
         *walk.take(gang_causes),
         *containers,

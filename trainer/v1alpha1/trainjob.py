@@ -286,7 +286,7 @@ class TrainJobStatus(trainjob_status.TrainJobStatus):
     conditions: Annotated[list[Condition], Field(json_schema_extra=list_map("type", 8))] | None = None
     """Suspended, Complete and Failed."""
     further_conditions: Annotated[list[Condition], Field(json_schema_extra=list_map("type", 32))] | None = None
-    """Created, Pending, Restarting and Stalled, and what plugins add."""
+    """Created, Pending, Stopping, Restarting and Stalled, and what plugins add."""
     trainer_status: TrainerStatus | None = None
     """Progress and metrics of the training."""
 

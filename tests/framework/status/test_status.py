@@ -32,6 +32,11 @@ def pending(reason: str = "ImagePullBackOff", headline: str = "1 pod cannot star
     return PodProblem(ConditionType.PENDING, reason, headline, lambda: details)
 
 
+def stopping(reason: str = "StoppingPods") -> PodProblem:
+    """Pods that go."""
+    return PodProblem(ConditionType.STOPPING, reason, "pods of the training are stopping", lambda: "node-0")
+
+
 def restarting(headline: str = "restart 1", details: str = "pod a failed") -> PodProblem:
     """A restart."""
     return PodProblem(ConditionType.RESTARTING, "RestartingJobSet", headline, lambda: details)
@@ -97,6 +102,46 @@ IS_CREATED = ("Created", "True", "JobsCreationSucceeded")
             [IS_CREATED, ("Pending", "True", "ImagePullBackOff"), ("Restarting", "True", "RestartingJobSet")],
             "Pending",
             id="a-restart-that-cannot-go-on",
+        ),
+        pytest.param(
+            {},
+            False,
+            Observation(CREATED, jobs=jobs(active=1), pod_problems=(stopping(), restarting())),
+            [IS_CREATED, ("Stopping", "True", "StoppingPods"), ("Restarting", "True", "RestartingJobSet")],
+            "Stopping",
+            id="stopping-before-it-restarts",
+        ),
+        pytest.param(
+            {"conditions": [condition("Stopping", "True", "StoppingPods", "m")], "state": "Stopping"},
+            False,
+            Observation(CREATED, jobs=jobs(active=1), pod_problems=(restarting(),)),
+            [("Stopping", "False", "PodsGone"), IS_CREATED, ("Restarting", "True", "RestartingJobSet")],
+            "Restarting",
+            id="restarting-after-it-has-stopped",
+        ),
+        pytest.param(
+            {},
+            True,
+            Observation(CREATED, jobs=jobs(active=1), pod_problems=(stopping("SuspendingPods"), pending())),
+            [IS_CREATED, ("Suspended", "True", "Suspended"), ("Stopping", "True", "SuspendingPods")],
+            "Stopping",
+            id="suspended-with-pods",
+        ),
+        pytest.param(
+            {"conditions": [condition("Stopping", "True", "SuspendingPods", "m")], "state": "Stopping"},
+            True,
+            Observation(CREATED, jobs=jobs(suspended=1)),
+            [("Stopping", "False", "PodsGone"), IS_CREATED, ("Suspended", "True", "Suspended")],
+            "Suspended",
+            id="suspended-without-pods",
+        ),
+        pytest.param(
+            {"conditions": [condition("Stopping", "True", "StoppingPods", "m")], "state": "Stopping"},
+            False,
+            Observation(CREATED, FAILED, jobs=jobs(failed=1), pod_problems=(stopping(),)),
+            [("Stopping", "False", "PodsGone"), IS_CREATED, ("Failed", "True", "FailedJobs")],
+            "Failed",
+            id="failed-while-it-stops",
         ),
         pytest.param(
             {"conditions": [condition("Restarting", "True", "RestartingJobSet", "m")], "state": "Restarting"},

@@ -22,7 +22,7 @@ from trainer.progress.interest import MetricValue, by_interest
 from trainer.view.row import TrainJobRow
 
 _LABEL = 13
-_NEWS = {"Created": "False", "Suspended": "True", "Pending": "True", "Restarting": "True", "Stalled": "True"}
+_NEWS = {"Created": "False"} | dict.fromkeys(("Suspended", "Pending", "Stopping", "Restarting", "Stalled"), "True")
 """The status at which a condition of ours matters; others matter when they are True."""
 _RESUMED_BY_OTHERS = ("Suspended", "False")
 """Shown for a TrainJob whose spec.suspend is true although its pods run."""

@@ -11,12 +11,12 @@ from trainer.kube.objects import Object
 from trainer.view.progress import NOTHING_REPORTED, StepProgress, TrainingProgress, in_order
 from trainer.view.row import ENDS, TrainJobRow
 
-_OBSTACLES = ("Pending", "Restarting")
+_OBSTACLES = ("Pending", "Stopping", "Restarting")
 """States with one line for each reason in their message."""
 _WANTED = ("Created", "Suspended")
 """States that need no explanation."""
-_RUNNING = ("Running", "Restarting", "Stalled")
-"""States in which nodes run, or are started again."""
+_RUNNING = ("Running", "Stopping", "Restarting", "Stalled")
+"""States in which nodes run, have not ended yet, or are started again."""
 _ACTIVE = ("Running", "Pending", "Restarting")
 """States in which the reported remaining time holds."""
 
@@ -28,6 +28,7 @@ STATE_STYLES = {
     "Suspended": "yellow",
     "Blocked": "bold yellow",
     "Pending": "yellow",
+    "Stopping": "yellow",
     "Restarting": "yellow",
     "Stalled": "bold yellow",
 }

@@ -27,7 +27,7 @@ _FIRST_METRIC = 20
 """Cells that the most interesting metric gets before other columns do."""
 _SPANNED = ("PROGRESS", "ETA", "STEP", "EPOCH", _METRICS)
 """Columns across which the message of a TrainJob stands that does not train; its progress stays."""
-_TROUBLED = ("Failed", "Blocked", "Pending")
+_TROUBLED = ("Failed", "Blocked", "Pending", "Stopping")
 """States with such a message."""
 _LONGEST_MESSAGE = 80
 _SHORTEST = {"NAMESPACE": 12, "NAME": 24, "RUNTIME": 14}

@@ -23,7 +23,7 @@ from trainer.kube.clock import Clock, SystemClock, parse_timestamp
 from trainer.kube.objects import Object, key_of, metadata_of
 from trainer.kube.selection import Selection
 
-_ORDER = ("Running", "Restarting", "Stalled", "Pending", "Blocked", "Submitted", "Created", "Suspended")
+_ORDER = ("Running", "Stopping", "Restarting", "Stalled", "Pending", "Blocked", "Submitted", "Created", "Suspended")
 """States from the top of the screen down; then those in other states, and those that have ended."""
 
 

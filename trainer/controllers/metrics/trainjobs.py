@@ -40,7 +40,7 @@ _LATE = 3.0
 """Seconds of age from which a new TrainJob counts as missed by the watch; less may be a difference of clocks."""
 
 _RUN = frozenset({State.RUNNING.value, State.STALLED.value, State.RESTARTING.value})
-_MADE = frozenset({State.CREATED.value, State.PENDING.value, *_RUN})
+_MADE = frozenset({State.CREATED.value, State.PENDING.value, State.STOPPING.value, *_RUN})
 _ENDS = frozenset({State.COMPLETE.value, State.FAILED.value})
 
 

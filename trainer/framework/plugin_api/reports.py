@@ -50,12 +50,16 @@ class Evidence:
     """The fields of TrainJob or runtime that ask for what is missing. Defaults to unknown."""
 
 
+_PROBLEMS = (ConditionType.PENDING, ConditionType.STOPPING, ConditionType.RESTARTING)
+
+
 @dataclass(frozen=True, slots=True)
 class PodProblem:
     """Something that keeps pods from running; it is reported once, in a condition and in an event."""
 
-    type: Literal[ConditionType.PENDING, ConditionType.RESTARTING]
-    """The condition that it makes true: Pending if a pod cannot start, Restarting if pods are created again."""
+    type: Literal[ConditionType.PENDING, ConditionType.STOPPING, ConditionType.RESTARTING]
+    """The condition that it makes true: Pending if a pod cannot start, Stopping if pods were deleted and are still
+    there, Restarting if pods are created again. Of a suspended TrainJob only Stopping counts."""
     reason: str
     """One CamelCase word, such as ImagePullBackOff. A new one is an event."""
     headline: str
@@ -70,7 +74,7 @@ class PodProblem:
     """What `trainer explain` derives the remedy and a command from. Defaults to nothing but the text."""
 
     def __post_init__(self) -> None:
-        _check_condition(self.type, self.reason, self.headline, ConditionType.PENDING, ConditionType.RESTARTING)
+        _check_condition(self.type, self.reason, self.headline, *_PROBLEMS)
 
 
 @dataclass(frozen=True, slots=True)

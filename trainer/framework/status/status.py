@@ -1,8 +1,9 @@
 """The status of a TrainJob (KEP-2170, "State Transition"), derived from what was observed and what it was before.
 
-Beyond the KEP's conditions there are Pending and Restarting, with the pod problems that plugins have seen, those that
-plugins report themselves, and Stalled, which is written with the progress and only read here. `observedGeneration` says
-for which spec all this is true; it is written even if nothing else changes, since tools wait for it (kstatus).
+Beyond the KEP's conditions there are Pending, Stopping and Restarting, with the pod problems that plugins have seen,
+those that plugins report themselves, and Stalled, which is written with the progress and only read here.
+`observedGeneration` says for which spec all this is true; it is written even if nothing else changes, since tools wait
+for it (kstatus).
 Conditions of a TrainJob that has ended are final.
 
 The message of a condition is the only memory of which problems have been reported, since the cluster is the only state.
@@ -347,8 +348,10 @@ def _set_suspended(conditions: Conditions, *, suspend: bool, is_resumed: bool) -
 
 
 def _set_pod_problems(conditions: Conditions, train_job: TrainJob, seen: Observation) -> None:
-    """Set Pending and Restarting; a TrainJob that has ended or is suspended is neither."""
+    """Set Pending, Stopping and Restarting; a TrainJob that has ended is none, and a suspended one only Stopping."""
     goes_on = seen.outcome is None and not train_job.spec.suspend
+    stopping = [each for each in seen.pod_problems if each.type is ConditionType.STOPPING and seen.outcome is None]
+    _set_problems(conditions, ConditionType.STOPPING, stopping, ConditionReason.PODS_GONE)
     present = seen.pod_problems if goes_on else ()
     pending = [problem for problem in present if problem.type is ConditionType.PENDING]
     _set_problems(conditions, ConditionType.PENDING, pending, ConditionReason.NO_POD_WAITS)
@@ -387,6 +390,8 @@ def _state(conditions: Conditions, jobs: Sequence[JobStatus], previous: TrainJob
         return State.COMPLETE
     if conditions.is_false(ConditionType.CREATED):
         return State.BLOCKED
+    if conditions.is_true(ConditionType.STOPPING):
+        return State.STOPPING
     if conditions.is_true(ConditionType.SUSPENDED):
         return State.SUSPENDED
     if conditions.is_true(ConditionType.PENDING):

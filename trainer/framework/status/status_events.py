@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from trainer.api.event_reasons import EventReason
 from trainer.api.metadata import Condition
-from trainer.api.trainjob_status import ConditionType, State, TrainJobStatus
+from trainer.api.trainjob_status import ConditionReason, ConditionType, State, TrainJobStatus
 from trainer.framework.status.status import CORE_CONDITIONS, Observation, due_events, reported_lines
 from trainer.kube.events.recorder import EventKind
 
@@ -18,6 +18,7 @@ _OVER = {
     ConditionType.PENDING: "No pod is waiting any longer",
     ConditionType.RESTARTING: "Pods are ready again",
 }
+_PROBLEMS = frozenset({*_OVER, ConditionType.STOPPING})
 
 
 class StatusEvent(NamedTuple):
@@ -46,7 +47,7 @@ def status_events(before: TrainJobStatus | None, after: TrainJobStatus, seen: Ob
 
 
 def _about(old: Condition | None, new: Condition, after: TrainJobStatus, seen: Observation) -> Iterator[StatusEvent]:
-    if new.type in _OVER:
+    if new.type in _PROBLEMS:
         yield from _about_pod_problem(old, new, after, seen)
     elif new.type == ConditionType.COMPLETE or _is_first_creation(old, new, seen):
         return  # as everybody expects: conditions and the events of JobSet and Jobs say it without another request
@@ -69,7 +70,10 @@ def _about_pod_problem(
     if new.status == "True":
         present = [problem for problem in seen.pod_problems if problem.type is condition_type]
         for reason, message in due_events(present, reported_lines(old) if was_true else []):
-            yield StatusEvent("Warning", reason, message)
+            if reason != ConditionReason.SUSPENDING_PODS:  # somebody wants that
+                yield StatusEvent("Warning", reason, message)
+    elif condition_type is ConditionType.STOPPING:
+        return  # what follows has events of its own
     elif was_true and after.state not in {State.SUSPENDED, State.COMPLETE, State.FAILED}:
         yield StatusEvent("Normal", new.reason, _OVER[condition_type])
 

@@ -14,7 +14,7 @@ from trainer.framework import FailedContainer, first_failure
 from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import Object, metadata_of, name_of, namespace_of, uid_of
-from trainer.plugins.jobset.pod_index import PodIndex, is_in_trouble, lasting_problems, life_of
+from trainer.plugins.jobset.pod_index import PodIndex, is_in_trouble, is_there, lasting_problems, life_of, problems_of
 from trainer.workloads.disruption import deletion_of
 from trainer.workloads.pod_life import PodState
 
@@ -54,13 +54,14 @@ class DeletedPods:
         self._first: BoundedDict[_Owner, _First] = BoundedDict(REMEMBERED)
 
     def problem_changed(self, old: CachedObject | None, new: CachedObject | None) -> bool:
-        """Predicate: a pod got or lost a problem."""
+        """Predicate: a pod got or lost a problem, or is gone without having ended."""
         before, after = lasting_problems(old), lasting_problems(new)
         if is_in_trouble(after) and not is_in_trouble(before) and new is not None:
             self._note(new, is_known=old is not None)
         if new is None and old is not None and is_in_trouble(before):
             self._remember(old.decode(), _owner(old))
-        return before != after
+        has_vanished = new is None and old is not None and is_there(problems_of(old))
+        return before != after or has_vanished
 
     def first_failure(self, index: PodIndex, *, attempt: int) -> FailedContainer | None:
         """The pod of a JobSet that failed or was taken away first in an attempt; None if nothing is known of it."""
@@ -72,7 +73,7 @@ class DeletedPods:
         gone = [pod for pod in gone if (deletion_of(pod) or newest) >= newest]
         firsts = (self._first.get(owner) for owner in owners)
         deleted = next((each.deleted for each in firsts if each and each.restart_attempt == attempt), "")
-        return first_failure(_of_size([*present, *gone], jobset), deleted_first=deleted)
+        return first_failure(of_size([*present, *gone], jobset), deleted_first=deleted)
 
     def _note(self, pod: CachedObject, *, is_known: bool) -> None:
         """Keep the first sign of trouble; one of pods that were made after it begins anew, as after a suspension."""
@@ -104,7 +105,7 @@ def _owner(pod: CachedObject) -> _Owner:
     return pod.key.namespace, pod.labels[JOBSET_NAME], pod.labels.get(JOBSET_UID, "")
 
 
-def _of_size(pods: Iterable[Object], jobset: Object) -> list[Object]:
+def of_size(pods: Iterable[Object], jobset: Object) -> list[Object]:
     """Without those that an elastic JobSet has given up."""
     sizes = {
         job.get("name"): ((job.get("template") or {}).get("spec") or {}).get("completions")

@@ -54,9 +54,10 @@ from trainer.plugins.jobset.pod_index import (
     active_jobsets,
     problems_of,
 )
-from trainer.plugins.jobset.pod_problems import restart_counts, restarts, suspended_by_others, waits
+from trainer.plugins.jobset.pod_problems import restart_counts, restarts, suspended_by_others, waits, is_restarting
 from trainer.plugins.jobset.replacement import check_replacement, pods_of
 from trainer.plugins.jobset.revision import node_scale, resuspend_jobset, revise_jobset
+from trainer.plugins.jobset.stopping import stopping_pods, suspended_pods
 from trainer.workloads import JOBSETS
 from trainer.workloads.restarts import Restarts
 
@@ -174,20 +175,27 @@ class JobSetPlugin:
             return StatusReport()
         counts = (jobset.get("status") or {}).get("replicatedJobsStatus") or []
         jobs = [JobStatus.from_object(count) for count in counts]
-        goes_on = not (train_job.spec.suspend or any(_is_ended(jobset, ended) for ended in _OUTCOMES))
+        goes_on = not any(_is_ended(jobset, ended) for ended in _OUTCOMES)
         problems = self._problems(jobset, train_job) if goes_on else ()
         return StatusReport(jobs, node_scale(jobset), problems, restarts=restart_counts(jobset))
 
     def _problems(self, jobset: Object, train_job: TrainJob) -> Iterator[PodProblem]:
-        """Jobs and pods that cannot be created or started, and restarts of the JobSet, its Jobs or their pods."""
+        """Jobs and pods that cannot be created or started, that are to go, and restarts of JobSet, Jobs or pods."""
+        index = PodIndex(self._reader, jobset)
+        yield from suspended_pods(index, train_job)
+        if train_job.spec.suspend:
+            return
         if (jobset.get("spec") or {}).get("suspend"):
             yield from suspended_by_others(jobset)
             return
-        index = PodIndex(self._reader, jobset)
         present = waits(index, train_job)
         self._waiting.note(key_of(jobset), waits=bool(present))
         yield from present
-        yield from restarts(index, self._gone)
+        again = list(restarts(index, self._gone))
+        for problem in stopping_pods(index, self._gone, train_job, is_restarting=is_restarting(jobset)):
+            if problem.type is ConditionType.STOPPING or not again:
+                yield problem
+        yield from again
 
     def _jobset(self, train_job: TrainJob) -> Object | None:
         """The JobSet that this TrainJob controls; one of the same name may have another owner."""

@@ -29,6 +29,9 @@ _STARTS = " is starting"
 _UNSEEN = " is unseen"
 _FAILED = " failed"
 _GOING = " is going"
+_THERE = " is there"
+_USUAL = (_STARTS, _UNSEEN, _THERE)
+"""Of pods that are on their way to their first start, or run."""
 
 
 class _Container(TypedDict, total=False):
@@ -69,7 +72,7 @@ def life_of(pod: CachedObject) -> PodLife:
 
 def lasting_problems(pod: CachedObject | None) -> list[str]:
     """The problems of a pod that is more than on its way to its node and its first start."""
-    return [] if pod is None else [problem for problem in problems_of(pod) if not problem.endswith((_STARTS, _UNSEEN))]
+    return [] if pod is None else [problem for problem in problems_of(pod) if not problem.endswith(_USUAL)]
 
 
 def problems_of(pod: CachedObject) -> tuple[str, ...]:
@@ -87,6 +90,11 @@ def is_in_trouble(problems: Sequence[str]) -> bool:
     return any(problem.endswith((_FAILED, _GOING)) for problem in problems[:1])
 
 
+def is_there(problems: Sequence[str]) -> bool:
+    """Whether a pod with these problems has not ended."""
+    return any(problem.endswith(_THERE) for problem in problems)
+
+
 def is_unseen(pod: CachedObject) -> bool:
     """Whether a pod of a JobSet has no node and no reason from a scheduler."""
     return any(problem.endswith(_UNSEEN) for problem in problems_of(pod))
@@ -95,20 +103,23 @@ def is_unseen(pod: CachedObject) -> bool:
 def _problems(pod: CachedObject) -> tuple[str, ...]:
     life, labels = life_of(pod), pod.labels
     owner = _owner(pod.key.namespace, labels.get(JOBSET_NAME, ""), labels.get(JOBSET_UID, ""))
-    if life.is_going:
-        return (f"{owner}{_GOING}",)
-    if life.state is PodState.SUCCEEDED:
-        return ()
     if life.has_ended:
+        if life.state is PodState.SUCCEEDED:
+            return ()
         is_leaving = pod.meta.deletion_timestamp is not None
         return (f"{owner}{_FAILED}", *(() if is_leaving else (f"{owner} failed in {labels.get(REPLICATED_JOB, '')}",)))
+    return (*(f"{owner}{problem}" for problem in _unfinished(life)), f"{owner}{_THERE}")
+
+
+def _unfinished(life: PodLife) -> tuple[str, ...]:
+    if life.is_going:
+        return (_GOING,)
     if life.held_by:
-        return (f"{owner} held",)
+        return (" held",)
     if life.state is PodState.WAITING:
-        is_crashing = life.reason == CRASHING
-        return (f"{owner} crashing",) if is_crashing else (f"{owner} waits", f"{owner} waits for {life.reason}")
+        return (" crashing",) if life.reason == CRASHING else (" waits", f" waits for {life.reason}")
     if life.reason in {UNSEEN, PREPARING}:
-        return (f"{owner}{_STARTS}", *([f"{owner}{_UNSEEN}"] if life.reason == UNSEEN else []))
+        return (_STARTS, _UNSEEN) if life.reason == UNSEEN else (_STARTS,)
     return ()
 
 
@@ -136,6 +147,10 @@ class PodIndex:
     def held(self) -> set[ObjectKey]:
         """Pods whose training has ended, and which another container keeps."""
         return self._keys("held")
+
+    def there(self) -> set[ObjectKey]:
+        """All pods that have not ended."""
+        return self._keys(_THERE.strip())
 
     def going(self) -> list[Object]:
         """Deleted pods that are still there."""

@@ -141,7 +141,7 @@ def _held(index: PodIndex) -> Iterator[WaitReason]:
 
 def restarts(index: PodIndex, gone: DeletedPods) -> Iterator[PodProblem]:
     """The restart of the whole JobSet, else that of single pods."""
-    if _is_restarting(index.jobset):
+    if is_restarting(index.jobset):
         yield PodProblem(
             ConditionType.RESTARTING,
             ConditionReason.RESTARTING_JOB_SET,
@@ -170,7 +170,8 @@ def _makes_pods_again(job: Object) -> bool:
     )
 
 
-def _is_restarting(jobset: Object) -> bool:
+def is_restarting(jobset: Object) -> bool:
+    """Whether the failure policy of a JobSet has deleted its Jobs, and no new ones are ready."""
     status = jobset.get("status") or {}
     condition = find_condition(jobset, "RestartingJobSet")
     if condition is not None:

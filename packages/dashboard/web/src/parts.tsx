@@ -32,6 +32,7 @@ const TONES: Record<string, string> = {
   Blocked: "warn",
   Stalled: "warn",
   Pending: "warn",
+  Stopping: "warn",
   Restarting: "warn",
   Suspended: "rest",
 };

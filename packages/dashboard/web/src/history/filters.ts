@@ -9,7 +9,7 @@ export interface Filters {
 }
 
 /** States in which trainings end, or are when they are deleted. */
-export const STATES = ["Complete", "Failed", "Running", "Suspended", "Pending", "Stalled", "Blocked", "Restarting", "Created"];
+export const STATES = ["Complete", "Failed", "Running", "Suspended", "Pending", "Stalled", "Blocked", "Stopping", "Restarting", "Created"];
 
 export function read(query: URLSearchParams): Filters {
   return {

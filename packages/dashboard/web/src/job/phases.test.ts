@@ -27,6 +27,8 @@ test.each([
   ["image is pulled", job, [pod("node-0", 10, null)], "queued 10, starting 90"],
   ["restarted", job, [pod("node-0", 40, 45, "b"), pod("node-0", 10, 15, "a")], "queued 10, starting 5, running 25, restarting 5, running 55"],
   ["stalled", { ...job, conditions: [is("Stalled", 60)] }, [pod("node-0", 10, 10)], "queued 10, running 50, stalled 40"],
+  ["stops", { ...job, state: "Stopping", conditions: [is("Stopping", 60)] }, [pod("node-0", 10, 10)], "queued 10, running 50, stopping 40"],
+  ["is suspended and stops", { ...job, state: "Stopping", conditions: [is("Suspended", 60), is("Stopping", 60)] }, [pod("node-0", 10, 10)], "queued 10, running 50, stopping 40"],
   ["was stalled", { ...job, conditions: [not("Stalled", 60)] }, [pod("node-0", 10, 10)], "queued 10, running 90"],
   ["restarted in place", job, [again(pod("node-0", 10, 15), 40, 45), pod("node-1", 10, 15)], "queued 10, starting 5, running 25, restarting 5, running 55"],
   ["waits to restart in place", { ...job, conditions: [is("Restarting", 41)] }, [again(pod("node-0", 10, 15), 40, null)], "queued 10, starting 5, running 25, restarting 60"],

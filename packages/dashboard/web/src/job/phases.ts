@@ -3,7 +3,7 @@
 
 import type { Job, Node } from "../model";
 
-export type PhaseName = "queued" | "starting" | "data" | "running" | "restarting" | "stalled" | "suspended" | "earlier";
+export type PhaseName = "queued" | "starting" | "data" | "running" | "restarting" | "stalled" | "suspended" | "stopping" | "earlier";
 
 export interface Phase {
   name: PhaseName;
@@ -19,6 +19,7 @@ const CONDITIONS: [type: string, name: PhaseName][] = [
   ["Restarting", "restarting"],
   ["Stalled", "stalled"],
   ["Suspended", "suspended"],
+  ["Stopping", "stopping"], // of one that is suspended at the same time, it comes first
 ];
 /** Milliseconds by which times of two processes may differ that belong to the same change. */
 const SLACK = 5000;

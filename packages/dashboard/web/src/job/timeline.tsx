@@ -17,6 +17,7 @@ const TONES: Record<string, Milestone["tone"]> = {
   Complete: "good",
   Failed: "bad",
   Pending: "warn",
+  Stopping: "warn",
   Restarting: "warn",
   Stalled: "warn",
   Suspended: "warn",
@@ -67,6 +68,7 @@ const TITLES: Record<PhaseName, string> = {
   restarting: "Restarting",
   stalled: "Stalled",
   suspended: "Suspended",
+  stopping: "Stopping",
   earlier: "Ran, then suspended",
 };
 

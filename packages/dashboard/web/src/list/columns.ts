@@ -40,7 +40,7 @@ export function columns(rows: readonly Listed[], sort: SortKey, room: Room = "wi
   return COLUMNS.filter(({ key }) => ALWAYS.has(key) || key === sort || isShown(key));
 }
 
-const EXPLAINED = new Set(["Pending", "Blocked", "Failed", "Stalled", "Restarting"]);
+const EXPLAINED = new Set(["Pending", "Blocked", "Failed", "Stalled", "Stopping", "Restarting"]);
 
 /** Why a TrainJob is as it is, where that is no matter of course. */
 export function reasonOf({ state, message, isDeleted }: Pick<Listed, "state" | "message" | "isDeleted">): string {

@@ -23,7 +23,14 @@ export interface Filters {
 
 const KEYS: readonly SortKey[] = ["name", "state", "progress", "remaining", "runtime", "nodes", "gpus", "owner", "created"];
 
-const PHASE_OF: Record<string, Phase> = { Running: "running", Restarting: "running", Stalled: "running", Failed: "failed", Complete: "done" };
+const PHASE_OF: Record<string, Phase> = {
+  Running: "running",
+  Stopping: "running",
+  Restarting: "running",
+  Stalled: "running",
+  Failed: "failed",
+  Complete: "done",
+};
 
 /** The phase of a state; what does not run yet, or not any more for now, waits. */
 export function phaseOf(state: string): Phase {
