@@ -54,7 +54,7 @@ from trainer.plugins.jobset.pod_index import (
     active_jobsets,
     problems_of,
 )
-from trainer.plugins.jobset.pod_problems import restart_counts, restarts, suspended_by_others, waits, is_restarting
+from trainer.plugins.jobset.pod_problems import is_restarting, restart_counts, restarts, suspended_by_others, waits
 from trainer.plugins.jobset.replacement import check_replacement, pods_of
 from trainer.plugins.jobset.revision import node_scale, resuspend_jobset, revise_jobset
 from trainer.plugins.jobset.stopping import stopping_pods, suspended_pods

@@ -115,6 +115,39 @@ async def test_unschedulable() -> None:
     assert (node["reason"], node["logs"]) == ("Unschedulable", [])
 
 
+EVICTED = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
+ENDED = {"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:05Z"}}
+
+
+@pytest.mark.parametrize(
+    ("deleted", "fields", "shown"),
+    [
+        pytest.param(True, {}, ("Terminating", ""), id="deleted"),
+        pytest.param(True, {"conditions": [EVICTED]}, ("Terminating", "EvictionByEvictionAPI"), id="evicted"),
+        pytest.param(
+            False,
+            {"phase": "Failed", "conditions": [EVICTED], "containerStatuses": []},
+            ("Failed", "EvictionByEvictionAPI"),
+            id="was evicted",
+        ),
+        pytest.param(
+            False,
+            {"containerStatuses": [{"name": "node", "state": ENDED}, {"name": "proxy", "state": {"running": {}}}]},
+            ("Running", "EndedAndHeld"),
+            id="kept by another container",
+        ),
+    ],
+)
+async def test_what_happens_to_a_pod(deleted: bool, fields: dict[str, Any], shown: tuple[str, str]) -> None:
+    """Phase and reason say who has taken a pod away, or what keeps it."""
+    pod = node_pod("demo", **fields)
+    pod["spec"] |= {"restartPolicy": "Never", "containers": [{"name": "node"}, {"name": "proxy"}]}
+    if deleted:
+        pod["metadata"] |= {"deletionTimestamp": "2026-01-01T00:01:00Z", "deletionGracePeriodSeconds": 30}
+    (node,) = await nodes_of([pod])
+    assert (node["phase"], node["reason"]) == shown
+
+
 def versioned(pod: Object, version: int) -> CachedObject:
     """A pod in a cache."""
     return CachedObject.of(pod | {"metadata": pod["metadata"] | {"resourceVersion": str(version)}})

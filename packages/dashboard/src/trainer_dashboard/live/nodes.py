@@ -9,9 +9,10 @@ import msgspec
 
 from trainer.api.jobset_pods import Place, node_name, place_of, recency_of
 from trainer.kube.cache.cached_object import CachedObject
-from trainer.kube.objects import Object, is_being_deleted, mapping_at, metadata_of, name_of, objects_in, uid_of
+from trainer.kube.objects import Object, mapping_at, metadata_of, name_of, objects_in, uid_of
 from trainer.progress.containers import started_containers
 from trainer.workloads.containers import container_statuses
+from trainer.workloads.pod_life import PodState, pod_life
 from trainer.workloads.pod_requests import pod_requests
 from trainer.workloads.related_events import owner_among
 from trainer_dashboard.live.versions import Versions
@@ -54,16 +55,16 @@ class NodeRows:
 
 
 def _node(pod: Object) -> Object:
-    status = mapping_at(pod, "status")
+    life, status = pod_life(pod), mapping_at(pod, "status")
     return {
         "uid": uid_of(pod),
         "name": name_of(pod),
         "node": node_name(pod),
-        "phase": "Terminating" if is_being_deleted(pod) else str(status.get("phase") or ""),
+        "phase": str(PodState.TERMINATING if life.is_going else status.get("phase") or ""),
         "host": str(mapping_at(pod, "spec").get("nodeName") or ""),
         "restarts": sum(each.get("restartCount") or 0 for each in container_statuses(pod)),
         "requests": _requests(pod),
-        "reason": _reason(pod),
+        "reason": "" if life.state in _WELL else life.reason,
         "logs": [each.container for each in started_containers(pod)],
         "created": metadata_of(pod).get("creationTimestamp"),
         "image": _image(pod),
@@ -120,17 +121,8 @@ def _requests(pod: Object) -> dict[str, str]:
         return {}
 
 
-def _reason(pod: Object) -> str:
-    """Why the pod does not run, in the word of its container or of the scheduler."""
-    for status in container_statuses(pod):
-        state = mapping_at(status, "state")
-        stopped = mapping_at(state, "waiting") or mapping_at(state, "terminated")
-        if stopped.get("reason") not in {None, "", "Completed", "ContainerCreating", "PodInitializing"}:
-            return str(stopped["reason"])
-    for condition in objects_in(mapping_at(pod, "status").get("conditions")):
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return str(condition.get("reason") or "")
-    return str(mapping_at(pod, "status").get("reason") or "")
+_WELL = frozenset({PodState.STARTING, PodState.RUNNING, PodState.TERMINATING, PodState.SUCCEEDED})
+"""States whose reasons are no news beside the phase."""
 
 
 class EventRows:
