@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -147,6 +148,45 @@ def test_a_user_with_few_rights(cluster: Cluster) -> None:
     assert "gpu=imaginary" in said["causes"][0]["message"]
     assert sorted(each["what"] for each in said["unread"]) == ["jobsets", "pods"]
     assert all("cannot" in each["why"] for each in said["unread"])
+
+
+@contextmanager
+def lost_node(cluster: Cluster) -> Iterator[None]:
+    """Nobody hears of the node of the dev cluster within the context."""
+    [node] = cluster.kubectl("get", "nodes", "-o", "name").stdout.split()
+    cluster.kubectl("annotate", node, "devcluster.trainer/ready=Unknown")
+    try:
+        yield
+    finally:
+        cluster.kubectl("annotate", node, "devcluster.trainer/ready-")
+
+
+def test_lost_node(cluster: Cluster) -> None:
+    """A training is Stopping while its node is lost, and a person may end its pods by the command that is shown."""
+    cluster.require_local("a node that may be lost")
+    lost = {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute"}
+    cluster.apply(job("stays"), job("goes", pod={"tolerations": [lost | {"tolerationSeconds": 3}]}))
+    for name in ("stays", "goes"):
+        cluster.wait_for_state(name, "Running")
+    with lost_node(cluster):
+        for name in ("stays", "goes"):
+            cluster.wait_for_state(name, "Stopping")
+        code, said = answer(cluster, "stays")
+        [cause] = said["causes"]
+        assert (code, cause["reason"]) == (WAITS, "NodeNotReady")
+        assert "on it pod stays-node-0-0-" in cause["message"]
+        assert "Kubernetes deletes its pods at" in cause["details"][0]
+
+        def deleted() -> str:
+            [cause] = answer(cluster, "goes")[1]["causes"]
+            return str(cause["remedy"]) if "its pods have been deleted at" in cause["details"][0] else ""
+
+        remedy = until(deleted, "the pod of goes is deleted")
+        assert "Terminating" in cluster.kubectl("get", "pods").stdout
+        command = remedy[remedy.index("kubectl delete pod") :].split()
+        cluster.kubectl(*command[1 : command.index("-n")])
+        until(lambda: cluster.state("goes") != "Stopping", "the pod of goes holds up nothing any more")
+    cluster.wait_for_state("stays", "Running")
 
 
 def test_before_submission(cluster: Cluster) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.controllers.conftest import Cluster
 from tests.controllers.test_trainjob import COMPLETED, FAILED
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
-from tests.plugins.test_jobset_pod_problems import CULPRIT, READY, RESTARTING, SAID, pod, waiting
+from tests.plugins.test_jobset_pod_problems import CULPRIT, READY, RESTARTING, SAID, lost, pod, waiting
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.objects import Object
 from trainer.kube.resource import PODS
@@ -94,6 +94,26 @@ async def test_restarting_until_ready(cluster: Cluster) -> None:
         assert cluster.train_job["status"]["state"] == "Running"
         assert cluster.condition("Restarting") == ("False", "RestartEnded", f"RestartingJobSet: restart 1: {SAID}")
         assert cluster.events[-1] == ("Normal", "RestartEnded", "Pods are ready again")
+
+
+async def test_node_that_is_lost_for_a_while(cluster: Cluster) -> None:
+    """The job is Stopping while nobody hears of the node of a pod, and says which; then it runs again."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.run_jobset("", READY, active=1, ready=1)
+        runs = pod("demo-node-0-0-x", phase="Running")
+        await cluster.put(runs)
+        await cluster.put(lost(0))
+        await cluster.clock.advance(1)
+        assert cluster.train_job["status"]["state"] == "Stopping"
+        said = "node a is not ready since 2026-01-01T00:00:00Z, with 1 pod on it: demo-node-0-0-x"
+        assert cluster.condition("Stopping") == ("True", "NodeNotReady", said)
+        assert ("NodeNotReady", said) in reported(cluster)
+
+        await cluster.put(runs)
+        await cluster.clock.advance(1)
+        assert cluster.train_job["status"]["state"] == "Running"
+        assert cluster.condition("Stopping") == ("False", "PodsGone", f"NodeNotReady: {said}")
 
 
 async def test_a_failure_shows_the_last_log_lines(cluster: Cluster) -> None:

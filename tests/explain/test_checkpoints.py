@@ -68,7 +68,7 @@ def test_pods_that_do_not_start(objects: list[Object], remedy: str, command: str
             "the user of the container may not write in claim data",
             id="other-user",
         ),
-        pytest.param("OSError: [Errno 28] No space left on device: '/tmp/a'", "its log says why", id="disk"),
+        pytest.param("OSError: [Errno 28] No space left on device: '/tmp/a'", "its disk or volume is full", id="disk"),
     ],
 )
 def test_failures(line: str, remedy: str) -> None:

@@ -48,7 +48,9 @@ def unscheduled(reason: str = "Unschedulable", message: str = "0/3 nodes are ava
     return pod(conditions=[{"type": "PodScheduled", "status": "False", "reason": reason, "message": message}])
 
 
+CONTAINERS_READY = {"type": "ContainersReady", "status": "True"}
 COUNTS = {"name": "node", "ready": 0, "succeeded": 0, "failed": 0, "active": 0, "suspended": 0}
+MARKED = [{"type": "Ready", "status": "False", "lastTransitionTime": "2026-01-01T00:00:00Z"}, CONTAINERS_READY]
 STARTING = ("is starting",)
 UNSEEN = ("is starting", "is unseen")
 HAS_SANDBOX = {"type": "PodReadyToStartContainers", "status": "True"}
@@ -60,6 +62,11 @@ HAS_SANDBOX = {"type": "PodReadyToStartContainers", "status": "True"}
         pytest.param(pod(), STARTING, id="has-a-node"),
         pytest.param(unseen(), UNSEEN, id="just-made"),
         pytest.param(pod(phase="Running", containerStatuses=[{"name": "a", "state": {"running": {}}}]), (), id="runs"),
+        pytest.param(pod(phase="Running", conditions=MARKED), ("lost",), id="node-is-lost"),
+        pytest.param(
+            pod(phase="Running", conditions=MARKED, deleted=True), ("is going", "lost"), id="lost-and-being-deleted"
+        ),
+        pytest.param(pod(phase="Running", conditions=[*MARKED[:1]]), (), id="was-not-ready-before"),
         pytest.param(unscheduled(), ("waits", "waits for Unschedulable"), id="unschedulable"),
         pytest.param(waiting("ErrImagePull", deleted=True), ("is going",), id="is-being-deleted"),
         pytest.param(waiting("CrashLoopBackOff"), ("crashing",), id="crash-loop"),
@@ -130,6 +137,52 @@ def test_each_reason_is_reported_with_a_number_and_an_example() -> None:
         ),
         ("Pending", "Unschedulable", "1 pod cannot start", "pod demo-node-0-0-a: 0/3 nodes are available"),
     ]
+
+
+def lost(index: int, node: str = "a", *, since: str = "2026-01-01T00:00:00Z", **fields: Any) -> Object:
+    """A pod on a node that is lost."""
+    marked = [{"type": "Ready", "status": "False", "lastTransitionTime": since}, CONTAINERS_READY]
+    found = pod(f"demo-node-0-{index}-x", phase="Running", conditions=marked, **fields)
+    found["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] = str(index)
+    return found | {"spec": {"nodeName": node}}
+
+
+@pytest.mark.parametrize(
+    ("pods", "headline", "details"),
+    [
+        pytest.param([pod(phase="Running")], "", "", id="none"),
+        pytest.param(
+            [lost(0), pod(phase="Running")],
+            "node a is not ready since 2026-01-01T00:00:00Z, with 1 pod on it",
+            "demo-node-0-0-x",
+            id="one",
+        ),
+        pytest.param(
+            [lost(index, since=f"2026-01-01T00:00:0{index}Z") for index in range(7)],
+            "node a is not ready since 2026-01-01T00:00:00Z, with at least 4 pods on it",
+            "demo-node-0-0-x, demo-node-0-1-x, demo-node-0-2-x, demo-node-0-3-x, demo-node-0-4-x and 2 more",
+            id="many pods",
+        ),
+        pytest.param(
+            [lost(0, "b"), lost(1, "a", deleted=True)],
+            "nodes a, b are not ready since 2026-01-01T00:00:00Z, with 2 pods on them",
+            "demo-node-0-0-x, demo-node-0-1-x",
+            id="two nodes",
+        ),
+    ],
+)
+def test_lost_nodes(pods: list[Object], headline: str, details: str) -> None:
+    """One problem names the nodes, since when they are lost, and the pods on them, deleted or not."""
+    expected = [("Stopping", "NodeNotReady", headline, details)] if headline else []
+    assert reported(jobset(ready=1), *pods) == expected
+
+
+def test_lost_pod_that_is_replaced() -> None:
+    """A pod on a lost node holds nothing once its Job has made another one."""
+    successor = lost(0) | {"status": {"phase": "Running"}}
+    successor["metadata"] |= {"name": "demo-node-0-0-y", "creationTimestamp": "2026-01-01T00:06:00Z"}
+    assert reported(jobset(ready=1), lost(0, deleted=True), successor) == []
+    assert len(reported(jobset(ready=1), lost(0, deleted=True), lost(1))) == 1
 
 
 FROM = {"secretRef": {"name": "login"}}

@@ -27,8 +27,8 @@ class ConditionType(StrEnum):
     (Unschedulable, ImagePullBackOff, FailedMount, FailedCreate, ProvisioningFailed, NoScheduler ...); the message has a
     line for each, with the field of the TrainJob or runtime that asks for it. Absent if pods never had to wait."""
     STOPPING = "Stopping"
-    """Whether pods of a training that is suspended, fails or restarts are still there; the message says which, and what
-    has happened to the first one. Absent if pods have always gone at once."""
+    """Whether pods of a training that is suspended, fails or restarts are still there, or may be, on a node that is
+    lost; the message says which, and what has happened to the first one. Absent if pods have always gone at once."""
     RESTARTING = "Restarting"
     """Whether pods are made again after a failure. Absent if none has failed."""
     STALLED = "Stalled"
@@ -77,7 +77,7 @@ class ConditionReason(StrEnum):
     SUSPENDING_PODS = "SuspendingPods"
     """Condition Stopping is True: the training is suspended, and has pods that have not ended yet."""
     PODS_GONE = "PodsGone"
-    """Condition Stopping is False: the pods have ended. The message describes the last stop."""
+    """Condition Stopping is False: the pods have ended, or their node is back. The message describes the last stop."""
     RESTARTING_JOB_SET = "RestartingJobSet"
     """Condition Restarting is True: the failure policy of the runtime starts all Jobs again."""
     RESTARTING_PODS = "RestartingPods"
@@ -111,7 +111,8 @@ class State(StrEnum):
     STALLED = "Stalled"
     """It is running, and makes no progress (condition Stalled is True): it may hang."""
     STOPPING = "Stopping"
-    """It is suspended, fails or restarts, and has pods that have not ended yet (condition Stopping is True)."""
+    """It is suspended, fails or restarts, and has pods that have not ended yet; or their node is lost (condition
+    Stopping is True)."""
     RESTARTING = "Restarting"
     """Pods are made again after a failure."""
     COMPLETE = "Complete"

@@ -46,12 +46,13 @@ def failure(snapshot: Snapshot) -> Cause:
             node = parts.headline.partition(": ")[0] or culprit.pod
             container = () if culprit.container in TRAINER_CONTAINERS else ("-c", culprit.container)
             command = trainer("logs", snapshot.name, "--node", node, *container, namespace=snapshot.namespace)
-    advice = claim_advice(snapshot, (*reversed(log), parts.headline))
+    said = (parts.headline, *log)
+    advice = claim_advice(snapshot, said[::-1])
     return Cause(
         condition.get("reason") or "Failed",
         about,
         words,
-        f"{advice.remedy if advice else exit_remedy(facts, log)}; {again}",
+        f"{advice.remedy if advice else exit_remedy(facts, said)}; {again}",
         command,
         details=details,
     )

@@ -83,7 +83,8 @@ def _future(snapshot: Snapshot, node: Object, pods: Sequence[Object], *, is_gone
         return
     if deleted:
         since = min(map(deletion_of, deleted))
-        yield f"Kubernetes has deleted {len(deleted)} of {len(pods)} pods at {since}; {_LATER}"
+        which = "its pods have" if len(deleted) == len(pods) else f"{len(deleted)} of its {len(pods)} pods have"
+        yield f"{which} been deleted at {since}; {_LATER}"
     if len(deleted) == len(pods) or is_condition_true(node, "Ready"):
         return
     times = [_eviction(node, pod) for pod in pods if pod not in deleted]

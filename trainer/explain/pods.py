@@ -19,6 +19,7 @@ from trainer.framework.status.status import Conditions, reported_lines
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset import JobSetPlugin
+from trainer.workloads.lost_nodes import NODE_NOT_READY
 from trainer.workloads.pod_life import pod_life
 from trainer.workloads.pod_requests import scarce_resources
 
@@ -29,6 +30,7 @@ _UNBOUND = re.compile(r"unbound immediate PersistentVolumeClaims|persistentvolum
 _NO_SCHEDULER = re.compile(r"no scheduler called")
 """What the dev cluster says; on others nobody says anything."""
 _NOT_PENDING = frozenset({ConditionReason.JOB_SET_SUSPENDED})
+_ELSEWHERE = _NOT_PENDING | {NODE_NOT_READY}
 """Reasons that other modules explain."""
 
 
@@ -48,7 +50,7 @@ def _present(snapshot: Snapshot) -> Iterator[PodProblem]:
         # Events stay for an hour: what one says was refused may be there meanwhile.
         made = "pods" if problem.reason == _REFUSED_PODS else "jobs"
         is_known = problem.reason not in _REFUSED or not snapshot.could_not_read(made)
-        if problem.reason not in _NOT_PENDING and lasts and is_known:
+        if problem.reason not in _ELSEWHERE and lasts and is_known:
             yield problem
 
 

@@ -169,6 +169,8 @@ _REMEDIES = {
     "Unschedulable": "wait for room, or ask for less",
     "StoppingPods": "wait until the pods have ended; one that stays is on a node that does not answer",
     "SuspendingPods": "wait until the pods have ended; one that stays is on a node that does not answer",
+    "NodeNotReady": "wait until the node is back; once it is known to be shut down, have it taken out of service (by "
+    "the taint node.kubernetes.io/out-of-service)",
     "RestartingJobSet": "see why the last attempt failed; it starts again by itself until maxRestarts",
     "RestartingPods": "see why the pods failed; they start again by themselves until backoffLimit",
 }

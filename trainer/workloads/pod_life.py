@@ -31,6 +31,7 @@ from trainer.workloads.containers import (
     unended_beside,
 )
 from trainer.workloads.disruption import Disruption, Taken, taken_away
+from trainer.workloads.lost_nodes import node_lost_since
 
 SAVED_AND_ENDED: Final = 75
 """Exit code (EX_TEMPFAIL) of a training that was asked to end, has saved its state, and goes on from there."""
@@ -107,6 +108,8 @@ class PodLife:
     """Whether it was deleted and is still there, with containers that may run. Default: False."""
     has_ended: bool = False
     """Whether no container of it runs again. Default: False."""
+    node_lost_since: str = ""
+    """Since when nobody hears of its kubelet, in RFC 3339, so that it runs or not. Default: nothing says so."""
 
     @property
     def disruption(self) -> Disruption | None:
@@ -160,7 +163,8 @@ def pod_life(pod: Mapping[str, Any], job: Mapping[str, Any] | None = None) -> Po
     node, is_over = str((pod.get("spec") or {}).get("nodeName") or ""), has_finished(pod)
     state, reason, message, container, since, exit_code, held_by = _found(pod, job)
     said = str(reason), message.strip(), container, since, node
-    return PodLife(name_of(pod), state, *said, exit_code, held_by, is_being_deleted(pod) and not is_over, is_over)
+    is_going, lost = is_being_deleted(pod) and not is_over, node_lost_since(pod) or ""
+    return PodLife(name_of(pod), state, *said, exit_code, held_by, is_going, is_over, lost)
 
 
 def _found(pod: Mapping[str, Any], job: Mapping[str, Any] | None) -> _Found:

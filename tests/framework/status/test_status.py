@@ -42,6 +42,11 @@ def restarting(headline: str = "restart 1", details: str = "pod a failed") -> Po
     return PodProblem(ConditionType.RESTARTING, "RestartingJobSet", headline, lambda: details)
 
 
+def lost_node(headline: str = "node a is not ready", details: str = "pod a") -> PodProblem:
+    """Pods on a lost node."""
+    return PodProblem(ConditionType.STOPPING, "NodeNotReady", headline, lambda: details)
+
+
 def jobs(**counts: int) -> list[JobStatus]:
     """The status of one replicated Job."""
     zeros = {"ready": 0, "succeeded": 0, "failed": 0, "active": 0, "suspended": 0}
@@ -166,6 +171,35 @@ IS_CREATED = ("Created", "True", "JobsCreationSucceeded")
             [("Restarting", "False", "RestartEnded"), IS_CREATED, ("Suspended", "True", "Suspended")],
             "Suspended",
             id="suspended-while-restarting",
+        ),
+        pytest.param(
+            {"state": "Running"},
+            False,
+            Observation(CREATED, jobs=jobs(active=1), pod_problems=(lost_node(), pending(), restarting())),
+            [
+                IS_CREATED,
+                ("Stopping", "True", "NodeNotReady"),
+                ("Pending", "True", "ImagePullBackOff"),
+                ("Restarting", "True", "RestartingJobSet"),
+            ],
+            "Stopping",
+            id="what-stops-holds-up-the-rest",
+        ),
+        pytest.param(
+            {"conditions": [condition("Stopping", "True", "NodeNotReady", "m")], "state": "Stopping"},
+            False,
+            Observation(CREATED, jobs=jobs(active=1, ready=1)),
+            [("Stopping", "False", "PodsGone"), IS_CREATED],
+            "Running",
+            id="node-is-back",
+        ),
+        pytest.param(
+            {"conditions": [condition("Stopping", "True", "NodeNotReady", "m")], "state": "Stopping"},
+            False,
+            Observation(CREATED, outcome=FAILED, pod_problems=(lost_node(),)),
+            [("Stopping", "False", "PodsGone"), IS_CREATED, ("Failed", "True", "FailedJobs")],
+            "Failed",
+            id="failed-with-its-node",
         ),
         pytest.param(
             None,

@@ -46,6 +46,7 @@ from trainer.plugins.jobset.builder import build_jobset
 from trainer.plugins.jobset.checks import check_jobs, check_pods, check_references, warn_of_queue
 from trainer.plugins.jobset.deleted_pods import DeletedPods
 from trainer.plugins.jobset.events import CLAIMS, claims_of_jobset, event_watches
+from trainer.plugins.jobset.lost_nodes import lost_nodes
 from trainer.plugins.jobset.pod_index import (
     ACTIVE,
     POD_PROBLEMS,
@@ -180,8 +181,9 @@ class JobSetPlugin:
         return StatusReport(jobs, node_scale(jobset), problems, restarts=restart_counts(jobset))
 
     def _problems(self, jobset: Object, train_job: TrainJob) -> Iterator[PodProblem]:
-        """Jobs and pods that cannot be created or started, that are to go, and restarts of JobSet, Jobs or pods."""
+        """Lost nodes, Jobs and pods that cannot be made or started, that are to go, and restarts of any of them."""
         index = PodIndex(self._reader, jobset)
+        yield from lost_nodes(index)
         yield from suspended_pods(index, train_job)
         if train_job.spec.suspend:
             return

@@ -28,6 +28,7 @@ _STARTS = " is starting"
 """Contains a space, which no name of a replicated Job has."""
 _UNSEEN = " is unseen"
 _FAILED = " failed"
+_LOST = " lost"
 _GOING = " is going"
 _THERE = " is there"
 _USUAL = (_STARTS, _UNSEEN, _THERE)
@@ -112,8 +113,11 @@ def _problems(pod: CachedObject) -> tuple[str, ...]:
 
 
 def _unfinished(life: PodLife) -> tuple[str, ...]:
+    lost = (_LOST,) if life.node_lost_since else ()
     if life.is_going:
-        return (_GOING,)
+        return (_GOING, *lost)
+    if lost:
+        return lost
     if life.held_by:
         return (" held",)
     if life.state is PodState.WAITING:
@@ -155,6 +159,10 @@ class PodIndex:
     def going(self) -> list[Object]:
         """Deleted pods that are still there."""
         return self._pods(_GOING)
+
+    def lost(self) -> set[ObjectKey]:
+        """Pods whose nodes are lost, whether they are being deleted or not."""
+        return self._keys(_LOST.strip())
 
     def crashing(self) -> set[ObjectKey]:
         """Pods with a container that fails repeatedly."""

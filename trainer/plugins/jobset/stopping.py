@@ -13,7 +13,7 @@ from trainer.api.metadata import Condition
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.framework import Evidence, PodProblem
-from trainer.kube.objects import Object, name_of
+from trainer.kube.objects import Object, key_of, name_of
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset.deleted_pods import DeletedPods, of_size
 from trainer.plugins.jobset.pod_index import PodIndex
@@ -41,7 +41,8 @@ def stopping_pods(
 ) -> Iterator[PodProblem]:
     """Pods that were deleted and have not ended, and those that a restart of the JobSet deletes; then their return."""
     attempt = (index.jobset.get("status") or {}).get("restarts") or 0
-    pods = of_size(index.going(), index.jobset)
+    lost = index.lost()  # is a reason of its own
+    pods = of_size([pod for pod in index.going() if key_of(pod) not in lost], index.jobset)
     if is_restarting:
         pods = [pod for pod in _read(index) if age_of(pod).restart_attempt < attempt] or pods
     before = _before(train_job)

@@ -34,6 +34,7 @@ const TONES: Record<string, string> = {
   Pending: "warn",
   Stopping: "warn",
   Restarting: "warn",
+  Stopping: "warn",
   Suspended: "rest",
 };
 
