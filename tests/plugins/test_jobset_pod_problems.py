@@ -160,8 +160,15 @@ def lost(index: int, node: str = "a", *, since: str = "2026-01-01T00:00:00Z", **
         pytest.param(
             [lost(index, since=f"2026-01-01T00:00:0{index}Z") for index in range(7)],
             "node a is not ready since 2026-01-01T00:00:00Z, with at least 4 pods on it",
-            "demo-node-0-0-x, demo-node-0-1-x, demo-node-0-2-x, demo-node-0-3-x, demo-node-0-4-x and 2 more",
+            "demo-node-0-0-x, demo-node-0-1-x, demo-node-0-2-x, demo-node-0-3-x, demo-node-0-4-x and others",
             id="many pods",
+        ),
+        pytest.param(
+            [lost(index, f"n-{index:03}") for index in range(100)],
+            "nodes n-000, n-001, n-002, n-003, n-004 and others are not ready since 2026-01-01T00:00:00Z, "
+            "with at least 64 pods on them",
+            "demo-node-0-0-x, demo-node-0-1-x, demo-node-0-10-x, demo-node-0-11-x, demo-node-0-12-x and others",
+            id="many nodes",
         ),
         pytest.param(
             [lost(0, "b"), lost(1, "a", deleted=True)],
