@@ -58,6 +58,9 @@ async def test_trainings(client: UserClient) -> None:
     assert (row["moreTrainings"], row["otherPods"]) == (0, 1)
 
 
+TAINT = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+
+
 @pytest.mark.parametrize(
     ("conditions", "spec", "troubles", "why", "is_open"),
     [
@@ -66,6 +69,7 @@ async def test_trainings(client: UserClient) -> None:
         pytest.param([condition("DiskPressure", "False")], {}, ["Unreachable"], "", False, id="has-not-said-yet"),
         pytest.param([condition("Ready", "False", "no CNI")], {}, ["Not ready"], "no CNI", False, id="not-ready"),
         pytest.param([condition("Ready", "Unknown", "silent")], {}, ["Unreachable"], "silent", False, id="silent"),
+        pytest.param([READY], {"taints": [TAINT]}, ["Out of service"], "", False, id="out-of-service"),
         pytest.param([READY], {"unschedulable": True}, ["Cordoned"], "", False, id="cordoned"),
         pytest.param(
             [condition("MemoryPressure", "True", "out of it"), condition("DiskPressure", "True"), READY],

@@ -263,7 +263,7 @@ export interface Kind {
 export interface Capacity {
   kinds: Kind[];
   nodes: number;
-  /** Cordoned or not ready. */
+  /** Cordoned, not ready or out of service. */
   closedNodes: number;
   members: Member[];
   /** Nodes that are not among them. */

@@ -12,6 +12,7 @@ from trainer.framework.plugin_api.devices import USUAL_DEVICES
 from trainer.kube.objects import Object, ObjectKey, find_condition, labels_of, mapping_at, name_of, objects_in
 from trainer.kube.quantity import Quantity
 from trainer.workloads.pod_requests import Amounts
+from trainer.workloads.tolerations import OUT_OF_SERVICE, has_taint
 from trainer_dashboard.requests.claimed_devices import DeviceGroup
 
 PLAIN: Final = ("cpu", "memory")
@@ -85,8 +86,9 @@ def loads(pods: Iterable[PlacedPod]) -> dict[str, Load]:
 
 
 def is_open(node: Object) -> bool:
-    """Whether new pods may be placed on a node, unless its taints repel them."""
-    return not mapping_at(node, "spec").get("unschedulable") and _unready(node) is None
+    """Whether new pods may be placed on a node, unless taints of its own repel them."""
+    is_closed = mapping_at(node, "spec").get("unschedulable") or has_taint(node, OUT_OF_SERVICE)
+    return not is_closed and _unready(node) is None
 
 
 def product_of(node: Object) -> str:
@@ -202,6 +204,8 @@ def _troubles(node: Object) -> list[tuple[str, Object]]:
     found: list[tuple[str, Object]] = []
     if (unready := _unready(node)) is not None:
         found.append(("Not ready" if unready.get("status") == "False" else "Unreachable", unready))
+    if has_taint(node, OUT_OF_SERVICE):
+        found.append(("Out of service", {}))
     if mapping_at(node, "spec").get("unschedulable"):
         found.append(("Cordoned", {}))
     for kind, word in _TROUBLES.items():

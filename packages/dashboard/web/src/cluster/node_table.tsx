@@ -26,7 +26,7 @@ const COLUMNS: readonly PlainColumn[] = [
   ["Trainings", "minmax(180px, 1.8fr)"],
 ];
 const SHOW_TITLES: Record<Show, string> = { all: "All", free: "With free GPUs", trouble: "With problems" };
-const BAD = new Set(["Not ready", "Unreachable"]);
+const BAD = new Set(["Not ready", "Unreachable", "Out of service"]);
 
 export function NodeTable({ members, more }: { members: readonly Member[]; more: number }) {
   const [text, setText] = useState("");
