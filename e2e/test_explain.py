@@ -179,11 +179,11 @@ def test_lost_node(cluster: Cluster) -> None:
 
         def deleted() -> str:
             [cause] = answer(cluster, "goes")[1]["causes"]
-            return str(cause["remedy"]) if "its pods have been deleted at" in cause["details"][0] else ""
+            return str(cause["commands"][1]) if "its pods have been deleted at" in cause["details"][0] else ""
 
-        remedy = until(deleted, "the pod of goes is deleted")
+        command = until(deleted, "the pod of goes is deleted").split()
+        assert command[:3] == ["kubectl", "delete", "pod"]
         assert "Terminating" in cluster.kubectl("get", "pods").stdout
-        command = remedy[remedy.index("kubectl delete pod") :].split()
         cluster.kubectl(*command[1 : command.index("-n")])
         until(lambda: cluster.state("goes") != "Stopping", "the pod of goes holds up nothing any more")
     cluster.wait_for_state("stays", "Running")

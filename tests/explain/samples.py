@@ -114,7 +114,8 @@ def lost(index: int = 0, *, seconds: int | None = 300, metadata: Object | None =
     """A pod that ran on a node that is not ready any more, which it tolerates for so long."""
     conditions = [{"type": "Ready", "status": "False", "lastTransitionTime": MADE}, condition("ContainersReady")]
     limit = {} if seconds is None else {"tolerationSeconds": seconds}
-    tolerations = [{"operator": "Exists", "effect": "NoExecute", **limit}]
+    keys = [f"node.kubernetes.io/{name}" for name in ("not-ready", "unreachable")]
+    tolerations = [{"key": key, "operator": "Exists", "effect": "NoExecute", **limit} for key in keys]
     status = running(index)["status"] | {"conditions": conditions}
     return pod(index, spec={"tolerations": tolerations}, metadata=metadata, **status)
 

@@ -52,6 +52,12 @@ SILENT = "nobody hears of its kubelet, so that its programs may run or not"
             id="out of service",
         ),
         pytest.param(
+            [lost(), node(taints=[TAINT, OUT_OF_SERVICE | {"effect": "NoSchedule"}])],
+            SILENT,
+            [f"{EVICTED} at 2026-01-01T01:03:02Z, in 182 s (tolerationSeconds); {STAYS}"],
+            id="out of service for new pods",
+        ),
+        pytest.param(
             [lost(), node(ready=condition("Ready", "False", "KubeletNotReady", "container runtime is down"))],
             "its kubelet says so (container runtime is down)",
             [LATER],
@@ -82,12 +88,19 @@ def test_lost_node(objects: list[Object], message: str, details: list[str]) -> N
 
 
 def test_remedy() -> None:
-    """It has the two commands that a person may run, and when not to."""
+    """It says when not to run the two commands of which a person may run one."""
     [cause] = answer(train_job(), jobset(ready=1), lost(0), lost(1), LOST).causes
     assert "and not before" in cause.remedy
-    assert "kubectl taint nodes a node.kubernetes.io/out-of-service=nodeshutdown:NoExecute" in cause.remedy
-    pods = "demo-node-0-0-abcde demo-node-0-1-abcde"
-    assert f"kubectl delete pod {pods} --force --grace-period=0 -n default" in cause.remedy
+    assert cause.commands == (
+        "kubectl taint nodes a node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
+        "kubectl delete pod demo-node-0-0-abcde demo-node-0-1-abcde --force --grace-period=0 -n default",
+    )
+
+
+def test_remedy_once_it_is_out_of_service() -> None:
+    """What is left to do is to take the taint away."""
+    [cause] = answer(train_job(), jobset(ready=1), lost(0), lost(1), node(taints=[TAINT, OUT_OF_SERVICE])).causes
+    assert cause.commands == ("kubectl taint nodes a node.kubernetes.io/out-of-service-",)
 
 
 def test_node_that_may_not_be_read() -> None:

@@ -62,6 +62,8 @@ class Cause:
     """The fields of TrainJob or runtime that ask for what is missing."""
     details: tuple[str, ...] = ()
     """Further lines, such as the last ones of a log."""
+    commands: tuple[str, ...] = ()
+    """Commands of which the remedy says when to run one, where it does not say them itself."""
 
 
 @dataclass(frozen=True, slots=True)

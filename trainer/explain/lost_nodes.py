@@ -7,6 +7,7 @@ nobody hears of is down, or only cut off, a person has to know.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from trainer.explain.cause import Cause, Subject, describe, kubectl, one_line
@@ -37,79 +38,105 @@ def lost_pods(snapshot: Snapshot) -> dict[str, list[Object]]:
 def lost_nodes(snapshot: Snapshot) -> Iterator[Cause]:
     """One cause for each node."""
     for name, pods in lost_pods(snapshot).items():
-        about = Subject(NODES.kind, name)
         node = next((each for each in snapshot.of_kind(NODES.kind) if name_of(each) == name), None)
-        since = min(node_lost_since(pod) or "" for pod in pods)
         is_gone = node is None and not snapshot.could_not_read(NODES.plural)
-        message = f"node {name} is not ready since {since}: {_state(node, is_gone=is_gone)}; on it {_named(pods)}"
-        details = tuple(map(one_line, _future(snapshot, node or _unread(since), pods, is_gone=is_gone)))
-        remedy = _remedy(snapshot, name, pods, is_gone=is_gone)
-        yield Cause(NODE_NOT_READY, about, one_line(message), remedy, describe(about), details=details)
-
-
-def _state(node: Object | None, *, is_gone: bool) -> str:
-    ready = find_condition(node or {}, "Ready") or {}
-    if is_gone:
-        return "it does not exist any more"
-    if ready.get("status") == "False":
-        return f"its kubelet says so ({ready.get('message') or ready.get('reason')})"
-    if ready.get("status") == "True":
-        return "it is back, and its kubelet has yet to say how its pods are"
-    return "nobody hears of its kubelet, so that its programs may run or not"
-
-
-def _named(pods: Sequence[Object]) -> str:
-    names = ", ".join(map(name_of, pods[:_SHOWN]))
-    more = f" and {len(pods) - _SHOWN} more" if len(pods) > _SHOWN else ""
-    return f"{'pod' if len(pods) == 1 else 'pods'} {names}{more}"
-
-
-def _unread(since: str) -> Object:
-    """A node that nobody may read, with the taint that it has by all appearances."""
-    return {"spec": {"taints": [{"key": UNREACHABLE, "effect": NO_EXECUTE, "timeAdded": since}]}}
+        yield _LostNode(name, node, pods, snapshot.namespace, is_gone=is_gone).cause(snapshot.now)
 
 
 _LATER = "they stay Terminating, and none takes their place, until it is back or somebody takes it out of service"
 
 
-def _future(snapshot: Snapshot, node: Object, pods: Sequence[Object], *, is_gone: bool) -> Iterator[str]:
-    """What Kubernetes has done and will do, and when."""
-    deleted = [pod for pod in pods if is_being_deleted(pod)]
-    if is_gone:
-        yield "the garbage collection of pods deletes them within a minute, because they have no node"
-        return
-    if has_taint(node, OUT_OF_SERVICE):
-        yield "it is out of service, so that Kubernetes deletes its pods by force within half a minute"
-        return
-    if deleted:
-        since = min(map(deletion_of, deleted))
-        which = "its pods have" if len(deleted) == len(pods) else f"{len(deleted)} of its {len(pods)} pods have"
-        yield f"{which} been deleted at {since}; {_LATER}"
-    if len(deleted) == len(pods) or is_condition_true(node, "Ready"):
-        return
-    times = [_eviction(node, pod) for pod in pods if pod not in deleted]
-    first = min((time for time in times if time is not None), default=None)
-    if first is None:
-        yield "its pods tolerate that without an end, so that Kubernetes deletes none of them by itself"
-        return
-    left = int((first - snapshot.now).total_seconds())
-    when = f"at {timestamp(first)}, in {left} s" if left > 0 else "now"
-    yield f"unless it is back by then, Kubernetes deletes its pods {when} (tolerationSeconds); {_LATER}"
+@dataclass(frozen=True, slots=True)
+class _LostNode:
+    """A node with pods of the training on it."""
 
+    name: str
+    node: Object | None
+    """None if it does not exist, or may not be read."""
+    pods: Sequence[Object]
+    namespace: str
+    """Of the pods."""
+    is_gone: bool
 
-def _eviction(node: Object, pod: Object) -> datetime | None:
-    since = node_lost_since(pod) or ""
-    is_tainted = has_taint(node, UNREACHABLE) or has_taint(node, NOT_READY)
-    return eviction_time(pod, node if is_tainted else _unread(since), parse_timestamp(since))
+    @property
+    def since(self) -> str:
+        """Since when the first of its pods is not heard of."""
+        return min(node_lost_since(pod) or "" for pod in self.pods)
 
+    def cause(self, now: datetime) -> Cause:
+        """What has happened, what Kubernetes does about it, and what helps."""
+        about = Subject(NODES.kind, self.name)
+        message = f"node {self.name} is not ready since {self.since}: {self._state()}; on it {self._named_pods()}"
+        remedy, commands = self._remedy(now)
+        details = tuple(map(one_line, self._future(now)))
+        return Cause(
+            NODE_NOT_READY, about, one_line(message), remedy, describe(about), details=details, commands=commands
+        )
 
-def _remedy(snapshot: Snapshot, node: str, pods: Sequence[Object], *, is_gone: bool) -> str:
-    if is_gone:
-        return "wait a moment; if the pods stay, have the controllers of Kubernetes checked"
-    taint = kubectl("taint", "nodes", node, f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute")
-    names = map(name_of, pods[:_SHOWN])
-    delete = kubectl("delete", "pod", *names, "--force", "--grace-period=0", namespace=snapshot.namespace)
-    return (
-        "wait until it is back, or have it repaired. Once it is known to be shut down, and not before, for a program "
-        f"that still runs would write the same files: {taint}, or for these pods alone {delete}"
-    )
+    def _state(self) -> str:
+        ready = find_condition(self.node or {}, "Ready") or {}
+        if self.is_gone:
+            return "it does not exist any more"
+        if ready.get("status") == "False":
+            return f"its kubelet says so ({ready.get('message') or ready.get('reason')})"
+        if ready.get("status") == "True":
+            return "it is back, and its kubelet has yet to say how its pods are"
+        return "nobody hears of its kubelet, so that its programs may run or not"
+
+    def _named_pods(self) -> str:
+        names = ", ".join(map(name_of, self.pods[:_SHOWN]))
+        more = f" and {len(self.pods) - _SHOWN} more" if len(self.pods) > _SHOWN else ""
+        return f"{'pod' if len(self.pods) == 1 else 'pods'} {names}{more}"
+
+    def _future(self, now: datetime) -> Iterator[str]:
+        """What Kubernetes has done and will do, and when."""
+        if self.is_gone:
+            yield "the garbage collection of pods deletes them within a minute, because they have no node"
+            return
+        if self._is_given_up(now):
+            yield "it is out of service, so that Kubernetes deletes its pods by force within half a minute"
+            return
+        deleted = [pod for pod in self.pods if is_being_deleted(pod)]
+        if deleted:
+            since = min(map(deletion_of, deleted))
+            is_all = len(deleted) == len(self.pods)
+            which = "its pods have" if is_all else f"{len(deleted)} of its {len(self.pods)} pods have"
+            yield f"{which} been deleted at {since}; {_LATER}"
+        if len(deleted) == len(self.pods) or is_condition_true(self.node or {}, "Ready"):
+            return
+        times = [self._eviction(pod) for pod in self.pods if pod not in deleted]
+        first = min((time for time in times if time is not None), default=None)
+        if first is None:
+            yield "its pods tolerate that without an end, so that Kubernetes deletes none of them by itself"
+            return
+        left = int((first - now).total_seconds())
+        when = f"at {timestamp(first)}, in {left} s" if left > 0 else "now"
+        yield f"unless it is back by then, Kubernetes deletes its pods {when} (tolerationSeconds); {_LATER}"
+
+    def _eviction(self, pod: Object) -> datetime | None:
+        since, node = node_lost_since(pod) or "", self.node or {}
+        if not any(has_taint(node, key) for key in (UNREACHABLE, NOT_READY, OUT_OF_SERVICE)):
+            # It may not be read, or is about to get it.
+            node = {"spec": {"taints": [{"key": UNREACHABLE, "effect": NO_EXECUTE, "timeAdded": since}]}}
+        return eviction_time(pod, node, parse_timestamp(since))
+
+    def _is_given_up(self, now: datetime) -> bool:
+        """Whether somebody has taken it out of service, and no pod tolerates that."""
+        times = (self._eviction(pod) for pod in self.pods if not is_being_deleted(pod))
+        return has_taint(self.node or {}, OUT_OF_SERVICE) and all(time is not None and time <= now for time in times)
+
+    def _remedy(self, now: datetime) -> tuple[str, tuple[str, ...]]:
+        """It, and the commands that it is about."""
+        if self.is_gone:
+            return "wait a moment; if the pods stay, have the controllers of Kubernetes checked", ()
+        if self._is_given_up(now):
+            taint = kubectl("taint", "nodes", self.name, f"{OUT_OF_SERVICE}-")
+            return "wait a moment; once the node is back, remove the taint, so that it takes pods again", (taint,)
+        taint = kubectl("taint", "nodes", self.name, f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute")
+        names = map(name_of, self.pods[:_SHOWN])
+        delete = kubectl("delete", "pod", *names, "--force", "--grace-period=0", namespace=self.namespace)
+        remedy = (
+            "wait until it is back, or have it repaired; once it is known to be shut down, and not before, give up all "
+        )
+        remedy += "pods on it, or these alone: a program that still runs would write the same files"
+        return remedy, (taint, delete)

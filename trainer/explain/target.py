@@ -30,6 +30,7 @@ class CommandOptions:
                 each,
                 remedy=_MENTIONED.sub(lambda found: self._command(found[0]), each.remedy),
                 command=self._command(each.command),
+                commands=tuple(map(self._command, each.commands)),
             )
             for each in answer.causes
         )

@@ -147,6 +147,7 @@ def test_json(served: FakeClient, cluster: None) -> None:
         "command": "kubectl describe pod demo-node-0-0-abcde -n default",
         "fields": [],
         "details": [],
+        "commands": [],
     }
 
 
@@ -264,7 +265,8 @@ def test_commands_ask_the_same_cluster(
 def test_kubectl_gets_the_cluster_of_trainer_up() -> None:
     """Our own commands find it by themselves."""
     remedy = "create it (kubectl create serviceaccount a -n b), then trainer resume demo."
-    asked = Cause("Unschedulable", Subject("Pod", "a"), "", remedy, "kubectl describe pod a")
+    describe, delete = "kubectl describe pod a", "kubectl delete pod a"
+    asked = Cause("Unschedulable", Subject("Pod", "a"), "", remedy, describe, commands=(delete,))
     connected = ConnectionOptions(kubeconfig=Path("/state/kubeconfig"))
     (cause,) = (
         CommandOptions(cluster_options(connected.kubeconfig, None))
@@ -272,7 +274,8 @@ def test_kubectl_gets_the_cluster_of_trainer_up() -> None:
         .causes
     )
     assert cause.remedy == remedy.replace("-n b", "-n b --kubeconfig /state/kubeconfig")
-    assert cause.command == "kubectl describe pod a --kubeconfig /state/kubeconfig"
+    assert cause.command == f"{describe} --kubeconfig /state/kubeconfig"
+    assert cause.commands == (f"{delete} --kubeconfig /state/kubeconfig",)
 
 
 def test_hostile_texts(served: FakeClient, cluster: None) -> None:

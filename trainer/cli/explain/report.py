@@ -70,6 +70,8 @@ def _about(cause: Cause) -> Iterator[Text]:
     for line in cause.details[:_DETAILS]:
         yield Text(f"  | {escaped(line)}", style="dim")
     yield _labelled("remedy", printable(cause.remedy))
+    for command in cause.commands:
+        yield _labelled("run", printable(command))
     yield _labelled("more", printable(cause.command))
 
 

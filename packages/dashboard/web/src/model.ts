@@ -233,6 +233,8 @@ export interface Cause {
   remedy: string;
   command: string;
   details: string[];
+  /** Commands of which the remedy says when to run one. */
+  commands: string[];
 }
 
 /** The answer of `trainer explain`. */

@@ -66,6 +66,6 @@ test.each([
   [[], ["it has started just now"], "it has started just now"],
   [[], [], ""],
 ])("of an explanation with causes %j and notes %j the sentence is %j", (causes, notes, text) => {
-  const made = causes.map((message) => ({ message, reason: "", about: "", remedy: "", command: "", details: [] }));
+  const made = causes.map((message) => ({ message, reason: "", about: "", remedy: "", command: "", details: [], commands: [] }));
   expect(sentence({ causes: made, notes })).toBe(text);
 });

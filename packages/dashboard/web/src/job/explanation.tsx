@@ -118,6 +118,11 @@ function CauseView({ cause }: { cause: Cause }) {
       <p>
         <span class="quiet">Remedy:</span> {shown(cause.remedy)}
       </p>
+      {cause.commands.map(shown).map((command) => (
+        <p key={command}>
+          <span class="quiet">Run:</span> <code class="command">{command}</code>
+        </p>
+      ))}
       <p>
         <span class="quiet">More:</span> <code class="command">{shown(cause.command)}</code>
       </p>
