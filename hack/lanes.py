@@ -80,6 +80,7 @@ NIGHTLY = (
     "e2e/test_chart.py",
     "e2e/test_examples.py",
     "e2e/test_flux.py",
+    "e2e/test_framework_checkpoints.py",
     "e2e/test_image.py",
     "e2e/test_injection.py",
     "e2e/test_kep_examples.py",

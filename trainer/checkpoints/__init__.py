@@ -19,9 +19,11 @@ places. Python 3.8 or later; nothing but the standard library is imported until 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from trainer.checkpoints import store
 from trainer.checkpoints.checkpoint import Checkpoint
 from trainer.checkpoints.settings import directory, keep, writable
 from trainer.checkpoints.state import RandomState
@@ -37,6 +39,8 @@ __all__ = [
     "ending",
     "keep",
     "latest",
+    "newest",
+    "release",
     "save",
     "saved",
     "writable",
@@ -51,6 +55,16 @@ def latest() -> Checkpoint | None:
     With several ranks whose process group is there it is the newest that all of them see.
     """
     return _training.latest()
+
+
+def newest(directory: Path, names: Sequence[str] = store.STEPS) -> Checkpoint | None:
+    """The newest complete checkpoint of a directory below `directory()`, which a framework writes; as `latest`.
+
+    Args:
+        directory: where to look; it need not exist.
+        names: names of checkpoints, with `*` for the step.
+    """
+    return _training.newest(directory, names)
 
 
 def due(step: int) -> bool:  # noqa: ARG001 a step is what it is called for; the ranks count the calls
@@ -96,3 +110,8 @@ def saved(step: int, path: Path) -> None:
 def end() -> NoReturn:
     """End this process so that the training is restarted: with code 75 after a save, else 143."""
     _training.end()
+
+
+def release() -> None:
+    """Have SIGTERM end the process at once, as it did before the first step: no more of them come."""
+    _training.release()

@@ -41,7 +41,7 @@ def save(given: object, step: int, group: ranks.Group | None) -> Path | None:
     try:
         values = state.values_of(given)
         if group is not None and (state.has_own(values) or sharded_state.is_sharded(values) or trees.is_tree(values)):
-            _save_together(values, store.step_name(step), directory, group)
+            together(directory, store.step_name(step), group, lambda path: _write(values, path, group.rank))
         elif rank == 0:
             _check_writable()
             with store.begin(directory, step) as path:
@@ -74,21 +74,28 @@ def _write(values: dict[str, Any], path: Path, rank: int) -> None:
         state.write(values, path)
 
 
-def _save_together(values: dict[str, Any], name: str, directory: Path, group: ranks.Group) -> None:
+def together(directory: Path, name: str, group: ranks.Group | None, write: Callable[[Path], object]) -> None:
+    """Have all ranks write into one checkpoint, which gets its name once all have.
+
+    Raises:
+        SaidElsewhereError: another rank has failed.
+        Exception: this one has; the former checkpoints stay.
+    """
     path = store.partial(directory, name)
-    key = group.turn("save")
+    key = "" if group is None else group.turn("save")
 
     def begin() -> None:
         _check_writable()
         store.start(directory, name)
 
     try:
-        _first(group, f"{key}/begin", begin)
-        _all(group, f"{key}/see", lambda: _see(path, group))
-        _all(group, f"{key}/write", lambda: _write(values, path, group.rank))
-        _first(group, f"{key}/end", lambda: store.finish(directory, name))
+        first(group, f"{key}/begin", begin)
+        if group is not None:
+            every(group, f"{key}/see", lambda: _see(path, group))
+        every(group, f"{key}/write", lambda: write(path))
+        first(group, f"{key}/end", lambda: store.finish(directory, name))
     except BaseException:
-        if group.rank == 0:
+        if group is None or group.rank == 0:
             shutil.rmtree(path, ignore_errors=True)
         raise
 
@@ -101,14 +108,30 @@ def _see(path: Path, group: ranks.Group) -> None:
         group.sleep(0.5)
 
 
-def _first(group: ranks.Group, key: str, action: Callable[[], object]) -> None:
-    """Have rank 0 do something; the others wait until it has."""
-    _do(group, key, action if group.rank == 0 else None, 1)
+def first(group: ranks.Group | None, key: str, action: Callable[[], object]) -> None:
+    """Have rank 0 do something; the others wait until it has.
+
+    Raises:
+        SaidElsewhereError: it has failed, and this is another rank.
+        Exception: this rank has failed.
+    """
+    if group is not None:
+        _do(group, key, action if group.rank == 0 else None, 1)
+    elif ranks.rank() == 0:
+        action()
 
 
-def _all(group: ranks.Group, key: str, action: Callable[[], object]) -> None:
-    """Have all ranks do something, and wait for each other."""
-    _do(group, key, action, group.size)
+def every(group: ranks.Group | None, key: str, action: Callable[[], object]) -> None:
+    """Have all ranks do something, and wait for each other.
+
+    Raises:
+        SaidElsewhereError: another rank has failed.
+        Exception: this rank has failed.
+    """
+    if group is None:
+        action()
+    else:
+        _do(group, key, action, group.size)
 
 
 def _do(group: ranks.Group, key: str, action: Callable[[], object] | None, enough: int) -> None:

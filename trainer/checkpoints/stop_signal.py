@@ -30,10 +30,10 @@ class StopSignal:
         signal.signal(signal.SIGTERM, self._installed)
         if not self._is_registered and hasattr(os, "register_at_fork"):
             self._is_registered = True
-            os.register_at_fork(after_in_child=self._leave_child)
+            os.register_at_fork(after_in_child=self.release)
 
-    def _leave_child(self) -> None:
-        """Have a process that was forked, such as a worker that loads data, end as it would."""
+    def release(self) -> None:
+        """Let the signal do what it did before, as in a process that was forked, such as a worker that loads data."""
         if signal.getsignal(signal.SIGTERM) is self._installed:
             signal.signal(signal.SIGTERM, self._previous)  # type: ignore[arg-type]
 

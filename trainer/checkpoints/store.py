@@ -60,7 +60,7 @@ def start(directory: Path, name: str) -> Path:
     for leftover in (each for prefix in (_PARTIAL, _REPLACED, _DELETED) for each in directory.glob(f"{prefix}*")):
         shutil.rmtree(leftover, ignore_errors=True)
     path = partial(directory, name)
-    path.mkdir()
+    path.mkdir(parents=True)
     return path
 
 

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
@@ -50,15 +51,18 @@ class Training:
     def latest(self) -> Checkpoint | None:
         """The newest complete checkpoint, that all ranks see."""
         directory = settings.directory()
-        found = None if directory is None else store.newest(directory)
-        self._group = self._group or ranks.group()
-        if directory is not None and self._group is not None:
+        return None if directory is None else self.newest(directory, store.STEPS)
+
+    def newest(self, directory: Path, names: Sequence[str]) -> Checkpoint | None:
+        """The newest in a directory, that all ranks see."""
+        found, group = store.newest(directory, names), ranks.group()
+        if group is not None:
             with suppress(Exception):  # only some ranks ask
-                found = self._agree_on_newest(self._group, directory, found)
+                found = self._agree_on_newest(group, directory, names, found)
         return None if found is None else Checkpoint(*found)
 
     def _agree_on_newest(
-        self, group: ranks.Group, directory: Path, found: tuple[int, Path] | None
+        self, group: ranks.Group, directory: Path, names: Sequence[str], found: tuple[int, Path] | None
     ) -> tuple[int, Path] | None:
         """What rank 0 sees, if all others do.
 
@@ -70,7 +74,7 @@ class Training:
             group.add(said, 1 if found is None else found[0] + 2)
         else:
             step = group.wait(said, 1, lambda: _START_SECONDS) - 2
-            found = None if step < 0 else self._wait_for(group, directory, step)
+            found = None if step < 0 else self._wait_for(group, directory, names, step)
             if step >= 0 and found is None:
                 group.add(missed, 1)
             group.add(seen, 1)
@@ -83,11 +87,11 @@ class Training:
         return None
 
     @staticmethod
-    def _wait_for(group: ranks.Group, directory: Path, step: int) -> tuple[int, Path] | None:
+    def _wait_for(group: ranks.Group, directory: Path, names: Sequence[str], step: int) -> tuple[int, Path] | None:
         """The checkpoint of a step, which a network file system may show late."""
         until = group.clock() + _START_SECONDS / 2
         while True:
-            found = [each for each in store.complete(directory) if each[0] == step]
+            found = [each for each in store.complete(directory, names) if each[0] == step]
             if found or group.clock() > until:
                 return found[0] if found else None
             group.sleep(1)
@@ -120,6 +124,10 @@ class Training:
         self._end_if(decision.ends)
         return decision.saves
 
+    def release(self) -> None:
+        """No more steps come."""
+        self._signal.release()
+
     def _begin(self) -> None:
         self._seconds = settings.seconds() if os.environ.get(settings.DIRECTORY) else 0.0
         if self._seconds:
@@ -133,7 +141,7 @@ class Training:
     def _meetings_now(self) -> Meetings | None:
         """The meetings with the other ranks; None without others."""
         if self._meetings is None:
-            self._group = self._group or ranks.group()
+            self._group = ranks.group()
             if self._group is not None:
                 self._meetings = Meetings(self._group)
         return self._meetings
@@ -144,7 +152,7 @@ class Training:
 
     def save(self, state: object, step: int) -> None:
         """Write a checkpoint, and delete old ones; say what goes wrong."""
-        self._group = self._group or ranks.group()
+        self._group = ranks.group()
         path = saving.save(state, step, self._group)
         self._saved_at = time.monotonic()
         if path is not None:

@@ -7,9 +7,11 @@ process that has imported a `report.py`, and no bar counts beside a framework's 
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -79,6 +81,16 @@ def watch_transformers(module: Any) -> None:
     _have_report(huggingface, reporter_of("transformers"))
     _have_parameters(huggingface.TrainJobCallback)
     module.DEFAULT_CALLBACKS.append(huggingface.TrainJobCallback)
+    have_checkpoints("huggingface", module)
+
+
+def have_checkpoints(name: str, module: Any) -> None:
+    """Have a framework save and resume by itself, where the training has a directory for checkpoints."""
+    if os.environ.get("TRAINER_CHECKPOINT_DIR"):
+        try:
+            import_module("trainer.checkpoints.frameworks." + name).attach(module)
+        except Exception as error:
+            complain(error, "no checkpoints are saved")
 
 
 def _have_parameters(kind: Any) -> None:
@@ -106,6 +118,11 @@ def lightning_callbacks() -> list[Any]:
         return []
 
 
+def watch_lightning(module: Any) -> None:
+    """Have each `fit` save and resume; its progress is that of `lightning_callbacks`."""
+    have_checkpoints("lightning", module)
+
+
 def watch_keras(module: Any) -> None:
     """Add the callback to the lists that `fit` makes, which are those with a history."""
     original = module.CallbackList.__init__
@@ -124,6 +141,8 @@ def watch_keras(module: Any) -> None:
         original(self, callbacks, add_history, *more, **options)
 
     module.CallbackList.__init__ = init
+    if module.__name__.startswith("keras."):
+        have_checkpoints("keras", module)
 
 
 def watch_xgboost(module: Any) -> None:

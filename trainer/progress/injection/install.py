@@ -41,7 +41,7 @@ def install(directory: Path) -> None:
     """
     progress = Path(__file__).parents[1]
     package = directory / PACKAGE
-    for name in ("callbacks", "checkpoints"):
+    for name in ("callbacks", "checkpoints/frameworks"):
         (package / name).mkdir(parents=True, exist_ok=True)
     sources = {
         "__init__.py": progress / "injection" / "startup.py",
@@ -52,7 +52,7 @@ def install(directory: Path) -> None:
         "report.py": progress / "report.py",
     }
     for room in (progress / "callbacks", progress.parent / "checkpoints"):
-        sources |= {f"{room.name}/{each.name}": each for each in room.glob("*.py")}
+        sources |= {str(each.relative_to(room.parent)): each for each in room.rglob("*.py")}
     for name, source in sources.items():
         (package / name).write_text(renamed(source.read_text(encoding="utf-8")), encoding="utf-8")
     metadata = directory / f"{PACKAGE}-{__version__}.dist-info"

@@ -10,6 +10,8 @@ import sys
 PACKAGE = "trainer.progress.injection"
 SOURCES = {
     "transformers.trainer": "hooks.watch_transformers",
+    "lightning.pytorch.trainer.trainer": "hooks.watch_lightning",
+    "pytorch_lightning.trainer.trainer": "hooks.watch_lightning",
     "keras.src.callbacks.callback_list": "hooks.watch_keras",
     "tf_keras.src.callbacks": "hooks.watch_keras",
     "xgboost.training": "hooks.watch_xgboost",
@@ -68,12 +70,12 @@ def _call_after(loader, name):
 _complained = []  # type: list[bool]
 
 
-def complain(error):
-    """Say on stderr that there is no progress, once in each process."""
+def complain(error, what="no progress is reported"):
+    """Say on stderr what this training does without, once in each process."""
     if not _complained:
         _complained.append(True)
         try:  # noqa: SIM105 without imports
-            sys.stderr.write("trainer: no progress is reported for this training: %.200r\n" % (error,))  # noqa: UP031
+            sys.stderr.write("trainer: %s for this training: %.200r\n" % (what, error))  # noqa: UP031
         except Exception:  # noqa: S110 there is no stderr
             pass
 
