@@ -57,6 +57,16 @@ def child():
     os.kill(process, signal.SIGTERM)
     print("child", os.waitpid(process, 0)[1], flush=True)
 """
+AT_EXIT = """
+import atexit
+atexit.register(lambda: step == 3 and print("exit"))
+"""
+ABORTS = """
+class Native:
+    def __del__(self):
+        step == 3 and os.abort()
+native = Native()
+"""
 MIDDLE = """
 class Middle:
     def __reduce__(self):
@@ -110,6 +120,8 @@ def kept(directory: Path) -> list[str]:
         pytest.param("", f"step == 2 and {OWN}; {STOP}", ["own handler"], id="script-later"),
         pytest.param(CHAINED, f"step == 2 and chain(); {STOP}", ["own handler"], id="chained"),
         pytest.param("", "step == 3 and [stop(), stop()]", [], id="twice"),
+        pytest.param(AT_EXIT, STOP, ["exit"], id="functions-of-the-exit"),
+        pytest.param(ABORTS, STOP, [], id="libraries-that-abort-at-the-exit"),
         pytest.param(CHILD, f"step == 2 and child(); {STOP}", ["child 15"], id="child-processes-end-as-before"),
     ],
 )

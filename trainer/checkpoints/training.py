@@ -39,7 +39,7 @@ class Training:
         self._meetings: Meetings | None = None
         self._seconds: float | None = None
         """The time between two checkpoints; 0 where there are none, None before the first step."""
-        self._is_ending = self._is_apart = False
+        self._is_ending = self._is_apart = self._has_left = False
         self._saved_at = time.monotonic()
         self._saved: tuple[int, Path] | None = None
         """The last complete checkpoint; on other ranks than 0, the last that rank 0 was to complete."""
@@ -99,7 +99,7 @@ class Training:
     def due(self) -> bool:
         """Whether all ranks save now."""
         if self._seconds is None:
-            self._begin()
+            self._seconds = settings.seconds() if os.environ.get(settings.DIRECTORY) else 0.0
         if not self._seconds:
             return False
         self._signal.watch()
@@ -127,11 +127,6 @@ class Training:
     def release(self) -> None:
         """No more steps come."""
         self._signal.release()
-
-    def _begin(self) -> None:
-        self._seconds = settings.seconds() if os.environ.get(settings.DIRECTORY) else 0.0
-        if self._seconds:
-            atexit.register(self._leave_python)  # early, so that it is the last
 
     def _end_if(self, ends: bool) -> None:
         if ends:
@@ -192,11 +187,12 @@ class Training:
                 has_saved = self._meet_at_the_end(self._group)
         self._exit_code = SAVED_AND_ENDED if has_saved else TERMINATED
         report(force=True)
-        watchdog = threading.Timer(_LEAVE_SECONDS, self._leave_python)  # a library may wait for those that are gone
+        watchdog = threading.Timer(_LEAVE_SECONDS, self._leave)  # a library may wait for those that are gone
         watchdog.daemon = True
         watchdog.start()
         if threading.current_thread() is not threading.main_thread():
-            self._leave_python()
+            self._leave()
+        atexit.register(self._leave_after_all)
         sys.exit(self._exit_code)
 
     def _meet_at_the_end(self, group: ranks.Group) -> bool:
@@ -212,11 +208,18 @@ class Training:
             group.add("left", 1)
         return saved > 0
 
-    def _leave_python(self) -> None:
-        """End with the code, whatever native libraries do when Python takes them down."""
-        if self._exit_code is None:
-            return
+    def _leave_after_all(self) -> None:
+        """End after all functions of the exit, before native libraries can abort while Python takes them down."""
+        run = getattr(atexit, "_run_exitfuncs", None)
+        if run is not None and not self._has_left:
+            self._has_left = True
+            with suppress(BaseException):
+                run()
+            self._leave()
+
+    def _leave(self) -> None:
+        """End at once, with the code."""
         for stream in (sys.stdout, sys.stderr):
             with suppress(Exception):
                 stream.flush()
-        os._exit(self._exit_code)
+        os._exit(TERMINATED if self._exit_code is None else self._exit_code)

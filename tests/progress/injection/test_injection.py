@@ -198,7 +198,8 @@ def test_installed_twice(directory: Path) -> None:
     before = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
     install(directory / "reporter")
     assert {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()} == before
-    assert not any(b"trainer.progress" in text for path, text in before.items() if path.name != "hooks.py")
+    ours = (b"trainer.progress", b"trainer.checkpoints")
+    assert not any(name in text for name in ours for path, text in before.items() if path.name != "hooks.py")
 
 
 PARSER = """

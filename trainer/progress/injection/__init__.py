@@ -2,8 +2,8 @@
 
 An init container copies `trainer_reporter` into a volume (`install`), two variables make each Python of the training
 container import it (`startup`), it registers callbacks with the frameworks that the training imports (`hooks`, `bars`),
-and says what the training was started with (`parameters`). None of its modules imports anything of ours but their
-neighbours and `trainer.progress.report`.
+says what the training was started with (`parameters`), and has torchrun end as its workers do (`torchrun`). None of its
+modules imports anything of ours but their neighbours, `trainer.progress.report` and `trainer.checkpoints`.
 
 How Python comes to import it, and what was weighed:
 
