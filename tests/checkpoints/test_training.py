@@ -279,4 +279,5 @@ def test_python_3_8() -> None:
             for each in node.names
         }
         ours = {name for name in imported if name.startswith(("trainer.checkpoints", "trainer.progress.report"))}
-        assert {name.partition(".")[0] for name in imported - ours} <= sys.stdlib_module_names
+        frameworks = {"transformers", "keras", "numpy"} if source.parent.name == "frameworks" else set()
+        assert {name.partition(".")[0] for name in imported - ours} <= sys.stdlib_module_names | frameworks

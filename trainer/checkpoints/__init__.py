@@ -113,5 +113,5 @@ def end() -> NoReturn:
 
 
 def release() -> None:
-    """Have SIGTERM end the process at once, as it did before the first step: no more of them come."""
+    """Have SIGTERM do what it did before the first step: no more of them come."""
     _training.release()

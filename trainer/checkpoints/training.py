@@ -126,7 +126,8 @@ class Training:
 
     def release(self) -> None:
         """No more steps come."""
-        self._signal.release()
+        if not self._is_ending:
+            self._signal.release()
 
     def _end_if(self, ends: bool) -> None:
         if ends:

@@ -14,6 +14,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -106,8 +107,8 @@ class _Run(Callback):
 
     def _load(self, step: int, path: Path) -> None:
         position = json.loads((path / _POSITION).read_text(encoding="utf-8"))
-        if not self.model.built:
-            self.model._symbolic_build(iterator=self.data)  # noqa: SLF001
+        with suppress(Exception):  # then a model that has been built begins its metrics anew
+            self.model._symbolic_build(iterator=self.data)  # noqa: SLF001 TensorFlow would do so at the first step
             self.data.reset()
         if self.model.optimizer is not None and not self.model.optimizer.built:
             self.model.optimizer.build(self.model.trainable_variables)
