@@ -7,7 +7,7 @@ import pytest
 from tests.controllers.conftest import Cluster
 from tests.controllers.test_trainjob import COMPLETED, FAILED
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
-from tests.plugins.test_jobset_pod_problems import CULPRIT, READY, RESTARTING, SAID, lost, pod, waiting
+from tests.plugins.test_jobset_pod_problems import CULPRIT, READY, RESTARTING, SAID, before, going, lost, pod, waiting
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.objects import Object
 from trainer.kube.resource import PODS
@@ -114,6 +114,63 @@ async def test_node_that_is_lost_for_a_while(cluster: Cluster) -> None:
         await cluster.clock.advance(1)
         assert cluster.train_job["status"]["state"] == "Running"
         assert cluster.condition("Stopping") == ("False", "PodsGone", f"NodeNotReady: {said}")
+
+
+RUNNING: Object = {"phase": "Running", "containerStatuses": [{"name": "trainer", "state": {"running": {}}}]}
+
+
+async def test_stopping_before_it_restarts(cluster: Cluster) -> None:
+    """Pods that go are reported with the one that was deleted first; it never runs until new ones are ready."""
+    states: list[str] = []
+
+    def look() -> None:
+        state = cluster.train_job["status"]["state"]
+        if states[-1:] != [state]:
+            states.append(state)
+
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        for name in ("a", "b"):
+            await cluster.put(before(going(name)))
+        await cluster.run_jobset(active=1, ready=1)
+        for name in ("b", "a"):
+            await cluster.put(going(name))
+        await cluster.clock.advance(2)
+        look()
+        said = "pods are stopping: pod b was deleted, and not by its Job; node-0, node-0, since 2026-01-01T00:00:05Z"
+        assert cluster.condition("Stopping") == ("True", "StoppingPods", said)
+        await cluster.run_jobset(active=0, ready=0)
+        look()
+        for name in ("a", "b"):
+            await cluster.client.delete(PODS, name, "default")
+        await cluster.clock.advance(2)
+        look()
+        jobset = cluster.jobset
+        await cluster.put(jobset | {"status": jobset["status"] | {"restarts": 1, "conditions": [RESTARTING]}})
+        look()
+        assert ("RestartingJobSet", "restart 1: pod b was deleted, and not by its Job") in reported(cluster)
+        await cluster.run_jobset("", READY, active=1, ready=1)
+        look()
+    assert states == ["Stopping", "Restarting", "Running"]
+
+
+async def test_a_suspension_costs_one_more_write(cluster: Cluster) -> None:
+    """A suspended TrainJob is Stopping with the first write, and Suspended once its pods are gone."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.put(pod(**RUNNING))
+        await cluster.run_jobset(active=1, ready=1)
+        cluster.forget_requests()
+        await cluster.change(cluster.train_job, suspend=True)
+        assert cluster.train_job["status"]["state"] == "Stopping"
+        await cluster.put(going("demo-node-0-0-a"))
+        await cluster.clock.advance(2)
+        assert cluster.train_job["status"]["state"] == "Stopping"
+        await cluster.client.delete(PODS, "demo-node-0-0-a", "default")
+        await cluster.clock.advance(2)
+        assert cluster.train_job["status"]["state"] == "Suspended"
+        written = [write for write in cluster.writes if write.resource == TRAIN_JOBS and write.subresource == "status"]
+        assert len(written) == 2
 
 
 async def test_a_failure_shows_the_last_log_lines(cluster: Cluster) -> None:

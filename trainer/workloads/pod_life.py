@@ -197,9 +197,10 @@ def _bad_end(pod: Mapping[str, Any], *, has_failed: bool) -> ContainerEnd | None
 
     Of a pod that goes on, only that of the container that trains counts, once it is final.
     """
-    main = "" if has_failed else main_container(pod)
-    bad = [end for end in ends_of(pod) if (end.exit_code or end.is_out_of_memory) and main in {"", end.container}]
-    bad = [end for end in bad if has_failed or has_ended(pod, end.container)]
+    bad = [end for end in ends_of(pod) if end.exit_code or end.is_out_of_memory]
+    if bad and not has_failed:
+        main = main_container(pod)
+        bad = [end for end in bad if end.container == main and has_ended(pod, main)]
     return min(bad, key=lambda end: (end.finished or "~", end.is_killed), default=None)
 
 

@@ -34,7 +34,7 @@ def pending(reason: str = "ImagePullBackOff", headline: str = "1 pod cannot star
 
 def stopping(reason: str = "StoppingPods") -> PodProblem:
     """Pods that go."""
-    return PodProblem(ConditionType.STOPPING, reason, "pods of the training are stopping", lambda: "node-0")
+    return PodProblem(ConditionType.STOPPING, reason, "pods are stopping", lambda: "node-0")
 
 
 def restarting(headline: str = "restart 1", details: str = "pod a failed") -> PodProblem:

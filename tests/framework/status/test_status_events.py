@@ -17,6 +17,7 @@ from tests.framework.status.test_status import (
     jobs,
     pending,
     restarting,
+    stopping,
 )
 from trainer.framework.plugin_api.failure import FailedContainer
 from trainer.framework.plugin_api.reports import StatusCondition
@@ -67,6 +68,27 @@ RESTARTS = condition("Restarting", "True", "RestartingJobSet", "RestartingJobSet
             Observation(CREATED),
             [("Normal", "Suspended", "TrainJob is suspended")],
             id="a-suspended-job-has-no-pods",
+        ),
+        pytest.param(
+            [IS_CREATED],
+            False,
+            Observation(CREATED, pod_problems=(stopping(),)),
+            [("Warning", "StoppingPods", "pods are stopping: node-0")],
+            id="pods-stop",
+        ),
+        pytest.param(
+            [IS_CREATED],
+            True,
+            Observation(CREATED, pod_problems=(stopping("SuspendingPods"),)),
+            [("Normal", "Suspended", "TrainJob is suspended")],
+            id="pods-stop-since-somebody-has-suspended-it",
+        ),
+        pytest.param(
+            [IS_CREATED, condition("Stopping", "True", "StoppingPods", "pods are stopping: node-0")],
+            False,
+            Observation(CREATED, pod_problems=(restarting(),)),
+            [("Warning", "RestartingJobSet", "restart 1: pod a failed")],
+            id="stopped-and-restarts",
         ),
         pytest.param(
             [IS_CREATED, RESTARTS],
