@@ -155,7 +155,7 @@ def test_a_life_in_a_queue(kueue: Kueue, tmp_path: Path) -> None:
     assert kueue.read(name)["spec"]["runtimePatches"][1]["trainingRuntimeSpec"] == ENTRY["trainingRuntimeSpec"]
     until(lambda: pod_sets_of_jobset(jobset_of(kueue.cluster, name)) == waiting, "the JobSet is as before")
     until(lambda: nodes_of(kueue.cluster, name) == [], "pods have ended")
-    assert state_of(kueue.cluster, name) == "Suspended"
+    until(lambda: state_of(kueue.cluster, name) == "Suspended", "it is suspended")
 
     (tmp_path / "go").touch()
     kueue.start(name, HERE)

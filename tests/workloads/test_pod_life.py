@@ -369,6 +369,12 @@ def test_ends(subject: Object, state: str, reason: str, container: str, code: in
             Disruption.OTHER,
             id="another controller",
         ),
+        pytest.param(
+            pod("Succeeded", {"trainer": ended(0, T3)}, disrupted("EvictionByEvictionAPI")),
+            "EvictionByEvictionAPI",
+            Disruption.EVICTION,
+            id="its program answers the signal with 0",
+        ),
         pytest.param(pod("Failed", {"trainer": ended(75)}), "SavedAndEnded", Disruption.SAVED, id="saved and ended"),
         pytest.param(
             pod("Failed", {"trainer": ended(75, T2)}, disrupted("EvictionByEvictionAPI")),

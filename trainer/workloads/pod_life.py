@@ -169,19 +169,26 @@ def pod_life(pod: Mapping[str, Any], job: Mapping[str, Any] | None = None) -> Po
 
 def _found(pod: Mapping[str, Any], job: Mapping[str, Any] | None) -> _Found:
     status = pod.get("status") or {}
+    taken = taken_away(pod, job)
     if status.get("phase") == "Succeeded":
-        return _Found(PodState.SUCCEEDED, "Completed", since=max((end.finished for end in ends_of(pod)), default=""))
-    has_failed, taken = status.get("phase") == "Failed", taken_away(pod, job)
+        since = max((end.finished for end in ends_of(pod)), default="")
+        if taken is not None and "" < taken.since[:_SECOND] < since[:_SECOND]:  # the answer of its program to SIGTERM
+            return _Found(_state(taken), taken.reason, taken.message, main_container(pod), taken.since, 0)
+        return _Found(PodState.SUCCEEDED, "Completed", since=since)
+    has_failed = status.get("phase") == "Failed"
     end = _bad_end(pod, has_failed=has_failed)
     if taken is not None and (has_failed or is_being_deleted(pod)) and not _is_before(end, taken, pod):
-        state = PodState.DISRUPTED if taken.is_disruption else PodState.TERMINATING
         container, code = (end.container, end.exit_code) if end is not None else ("", None)
-        return _Found(state, taken.reason, taken.message, container, taken.since, code)
+        return _Found(_state(taken), taken.reason, taken.message, container, taken.since, code)
     if end is not None:
         return _of_end(pod, end)
     if has_failed:
         return _Found(PodState.FAILED, str(status.get("reason") or "Failed"), str(status.get("message") or ""))
     return _present(pod)
+
+
+def _state(taken: Taken) -> PodState:
+    return PodState.DISRUPTED if taken.is_disruption else PodState.TERMINATING
 
 
 def wait_of(pod: Mapping[str, Any]) -> Wait | None:
