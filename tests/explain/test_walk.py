@@ -520,7 +520,7 @@ CASES = {
     ),
     "ended-and-held": Case(
         "EndedAndHeld",
-        "1 pod has ended, and other containers keep it: pod demo-node-0-0-abcde: container trainer has ended with 0, "
+        "1 pod has ended, and cache keeps it: pod demo-node-0-0-abcde: container trainer has ended with 0, "
         "and cache still runs",
         "let cache end with the training: in the runtime make it a native sidecar, which is an init container with "
         "restartPolicy: Always, or give it a way to end",

@@ -540,7 +540,7 @@ def kept(name: str, index: int, **state: Any) -> Object:
                 (
                     "Pending",
                     "EndedAndHeld",
-                    "at least 2 pods have ended, and other containers keep them",
+                    "at least 2 pods have ended, and proxy keeps them",
                     "for example pod a: container trainer has ended with 0, and proxy still runs",
                 )
             ],
@@ -552,7 +552,7 @@ def kept(name: str, index: int, **state: Any) -> Object:
                 (
                     "Pending",
                     "EndedAndHeld",
-                    "1 pod has ended, and other containers keep it",
+                    "1 pod has ended, and proxy keeps it",
                     "pod a: container trainer has ended with 3, and proxy still runs",
                 )
             ],

@@ -37,7 +37,7 @@ _TAKEN_AWAY: dict[str, str] = {
     Disruption.PREEMPTION: f"{_NOT_THE_PROGRAM}; a higher priority (priorityClassName in the runtime) keeps its pods",
     Disruption.KUBELET: f"{_NOT_THE_PROGRAM}; if its node ran short of resources, request as much as it uses "
     "(resourcesPerNode.requests)",
-    Disruption.DELETED: f"{_NOT_THE_PROGRAM}: somebody has deleted the pod; trainer suspend stops a training",
+    Disruption.DELETED: f"somebody has deleted the pod, where trainer suspend stops a training; {_NOT_THE_PROGRAM}",
     "": "the program is not known to be the cause: somebody has deleted the pod, and the audit log of the API server "
     "knows who",
 }

@@ -129,11 +129,13 @@ def _held(index: PodIndex) -> Iterator[WaitReason]:
         others = (index.reader.get(PODS, key) for key in alike - held)
         if all(other is None or has_finished(other) for other in others):
             life, kept = pod_life(pod), alike & held
+            holders = ", ".join(life.held_by)
+            verb, them = "keeps" if len(life.held_by) == 1 else "keep", "it" if len(kept) == 1 else "them"
             yield WaitReason(
                 ConditionReason.ENDED_AND_HELD,
-                f"{_ended(len(kept))}, and other containers keep {'it' if len(kept) == 1 else 'them'}",
+                f"{_ended(len(kept))}, and {holders} {verb} {them}",
                 Example(PODS.kind, life.pod, is_one_of_many=len(kept) > 1),
-                f"container {life.container} has ended with {life.exit_code}, and {', '.join(life.held_by)} still runs",
+                f"container {life.container} has ended with {life.exit_code}, and {holders} still runs",
                 debounce=_HELD_DEBOUNCE,
             )
             return
