@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import uuid
 from collections.abc import Iterator, Sequence
@@ -113,6 +114,18 @@ class Cluster(Kubectl):
         """Suspend a TrainJob, or resume it."""
         patch = f'{{"spec": {{"suspend": {str(is_suspended).lower()}}}}}'
         self.kubectl("patch", "trainjob", name, "--type=merge", "-p", patch)
+
+    def evict(self, pod: str) -> None:
+        """Evict a pod by the API that `kubectl drain` uses; it has a second to end."""
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}}
+        body = json.dumps(eviction | {"deleteOptions": {"gracePeriodSeconds": 1}})
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{pod}/eviction"
+        self.kubectl("create", "--raw", path, "-f", "-", stdin=body)
+
+    def restarts(self, name: str) -> tuple[int, int]:
+        """How often the JobSet of a TrainJob was started again, and how many of these times count."""
+        status = (self.get("jobset", name) or {}).get("status") or {}
+        return status.get("restarts", 0), status.get("restartsCountTowardsMax", 0)
 
     def complete(self, name: str, timeout: float = 120) -> dict[str, Any]:
         """A TrainJob that has ended, once it has; it must be Complete."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -51,37 +50,24 @@ def training(name: str, script: str, *, nodes: int = 1, **spec: Any) -> dict[str
     return job
 
 
-def evict(cluster: Cluster, pod: str) -> None:
-    """Evict a pod by the API that `kubectl drain` uses."""
-    metadata = {"name": pod, "namespace": cluster.namespace}
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
-    eviction["deleteOptions"] = {"gracePeriodSeconds": 1}
-    path = f"/api/v1/namespaces/{cluster.namespace}/pods/{pod}/eviction"
-    cluster.kubectl("create", "--raw", path, "-f", "-", stdin=json.dumps(eviction))
-
-
-def restarts(cluster: Cluster, name: str) -> tuple[int, int]:
-    """How often the JobSet was started again, and how many of these times count."""
-    status = (cluster.get("jobset", name) or {}).get("status") or {}
-    return status.get("restarts", 0), status.get("restartsCountTowardsMax", 0)
-
-
 def test_an_eviction_is_no_failure(cluster: Cluster) -> None:
     """All nodes start again when one is evicted, although the other one fails with it, and no restart is used up."""
     cluster.require_pod_networks()
     cluster.apply(training("demo", TOGETHER, nodes=2))
     until(lambda: cluster.log("demo").count("together") == 2, "the nodes are together")
     evicted = next(pod["metadata"]["name"] for pod in cluster.list("pod") if "-0-1-" in pod["metadata"]["name"])
-    evict(cluster, evicted)
-    cluster.complete("demo")
-    assert restarts(cluster, "demo") == (1, 0)
+    cluster.evict(evicted)
+    job = cluster.complete("demo")
+    assert cluster.restarts("demo") == (1, 0)
+    assert job["status"]["restarts"] == {"disruptions": 1, "failures": 0, "maxRestarts": 0}
+    assert "1 disruption" in cluster.trainer("get", "demo").stdout
 
 
 def test_an_error_of_the_program_is_the_last(cluster: Cluster) -> None:
     """Nothing is tried again unless somebody has said so."""
     cluster.apply(training("demo", "raise SystemExit(3)"))
     cluster.wait_for_condition("demo", "Failed")
-    assert restarts(cluster, "demo") == (0, 0)
+    assert cluster.restarts("demo") == (0, 0)
 
 
 def test_restarts_that_somebody_has_asked_for(cluster: Cluster, tmp_path: Path) -> None:
@@ -91,4 +77,5 @@ def test_restarts_that_somebody_has_asked_for(cluster: Cluster, tmp_path: Path) 
     options = ("--name", "demo", "--runtime", "torch-distributed", "--max-restarts", "1")
     result = cluster.trainer("run", str(script), *options)
     assert result.returncode == 1, result.stderr
-    assert restarts(cluster, "demo") == (1, 1)
+    assert cluster.restarts("demo") == (1, 1)
+    assert "it was started again after 1 failure of 1" in cluster.condition("demo", "Failed")["message"]

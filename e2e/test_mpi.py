@@ -10,6 +10,7 @@ import pytest
 
 from e2e.cluster import IMAGE, Cluster
 from e2e.prerequisites import MPI, needs
+from e2e.waiting import until
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -93,6 +94,24 @@ def test_failure_of_a_process(cluster: Cluster) -> None:
 
     assert "launcher" in cluster.condition("broken", "Failed")["message"]
     assert "AssertionError: no data on broken-node-0-1" in log_of_launcher(cluster, "broken")
+
+
+@pytest.mark.parametrize(
+    ("runtime", "launcher"),
+    [
+        pytest.param("mpi-openmpi", ["mpirun", "-x", "PATH"], marks=MPI, id="open-mpi"),
+        pytest.param("mpi-mpich", [HYDRA], marks=[SSH, MPICH], id="mpich"),
+    ],
+)
+def test_evicted_node(cluster: Cluster, runtime: str, launcher: list[str]) -> None:
+    """Launcher and nodes start again, although the launcher fails as soon as it loses a node; it does not count."""
+    script = "import os, time; print('on', os.uname().nodename, flush=True); time.sleep(600)"
+    cluster.apply(train_job("moved", runtime, [*launcher, "python", "-c", script]))
+    until(lambda: cluster.log("moved", job="launcher").count("on moved-node-0-") == 2, "both nodes run", timeout=90)
+    cluster.evict(
+        next(pod["metadata"]["name"] for pod in cluster.list("pod") if "-node-0-1-" in pod["metadata"]["name"])
+    )
+    until(lambda: cluster.restarts("moved") == (1, 0), "it is started again, uncounted", timeout=60)
 
 
 @SSH

@@ -222,7 +222,8 @@ def test_a_disruption_is_no_failure(stem: str) -> None:
     training = [name for name, job in jobs.items() if job["template"]["spec"]["containers"][0]["name"] == "trainer"]
     action = "Ignore" if stem in ALONE else "FailJob"
     for name in training:
-        first, second = jobs[name]["podFailurePolicy"]["rules"]
+        first, second, *others = jobs[name]["podFailurePolicy"]["rules"]
+        assert [rule["onExitCodes"]["operator"] for rule in others] == (["NotIn"] if name == "launcher" else [])
         assert first == {"action": action} | DISRUPTED
         assert second["action"] == action
         assert 75 in second["onExitCodes"]["values"]
@@ -230,7 +231,8 @@ def test_a_disruption_is_no_failure(stem: str) -> None:
     if stem in ALONE:
         assert "failurePolicy" not in jobset
         return
-    assert {jobs[name]["backoffLimit"] for name in training} == {0}
+    assert all(jobs[name]["backoffLimit"] == (name == "launcher") for name in training)
+    patterns = {"onJobFailureMessagePatterns": ["rule at index [01]$"]} if "launcher" in training else {}
     assert jobset["failurePolicy"] == {
         "maxRestarts": 0,
         "restartStrategy": "BlockingRecreate",
@@ -241,5 +243,6 @@ def test_a_disruption_is_no_failure(stem: str) -> None:
                 "onJobFailureReasons": ["PodFailurePolicy"],
                 "targetReplicatedJobs": training,
             }
+            | patterns
         ],
     }
