@@ -473,6 +473,12 @@ SINCE = "since 2026-01-01T00:00:05Z"
         ),
         pytest.param(STOPPED, [jobset()], [(*STOPPING, IS_KNOWN)], id="gone, and its Job has yet to act"),
         pytest.param(
+            STOPPED | {"reason": "NodeNotReady", "message": "node a is lost\nStoppingPods: pods are stopping"},
+            [jobset()],
+            [(*STOPPING, IS_KNOWN)],
+            id="given up with their node, and its Job has yet to act",
+        ),
+        pytest.param(
             STOPPED,
             [jobset(restarts=1, conditions=[RESTARTING])],
             [("Restarting", "RestartingJobSet", "restart 1", RESTARTING["message"])],

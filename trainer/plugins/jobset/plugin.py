@@ -181,7 +181,7 @@ class JobSetPlugin:
         return StatusReport(jobs, node_scale(jobset), problems, restarts=restart_counts(jobset))
 
     def _problems(self, jobset: Object, train_job: TrainJob) -> Iterator[PodProblem]:
-        """Lost nodes, Jobs and pods that cannot be made or started, that are to go, and restarts of any of them."""
+        """Lost nodes, Jobs and pods that cannot be created or started, pods that are to go, and restarts."""
         index = PodIndex(self._reader, jobset)
         yield from lost_nodes(index)
         yield from suspended_pods(index, train_job)

@@ -47,11 +47,11 @@ def stopping_pods(
         pods = [pod for pod in _read(index) if age_of(pod).restart_attempt < attempt] or pods
     before = _before(train_job)
     if pods:
-        is_suspension = before is not None and before.reason == ConditionReason.SUSPENDING_PODS  # resumed meanwhile
+        is_suspension = _has_said(before, ConditionReason.SUSPENDING_PODS)  # resumed meanwhile
         reason = ConditionReason.SUSPENDING_PODS if is_suspension else ConditionReason.STOPPING_PODS
         failed = attempt - 1 if is_restarting else attempt
         yield _problem(reason, _HEADLINE, name_of(pods[0]), lambda: _details(index, gone, failed, pods))
-    elif before is not None and before.reason == ConditionReason.STOPPING_PODS and not is_restarting:
+    elif before is not None and _has_said(before, ConditionReason.STOPPING_PODS) and not is_restarting:
         if not index.there():
             yield _problem(ConditionReason.STOPPING_PODS, _HEADLINE, "", str)
         elif not _is_ready(index.jobset):
@@ -66,6 +66,13 @@ def _before(train_job: TrainJob) -> Condition | None:
     conditions = (train_job.status and train_job.status.conditions) or ()
     held = (each for each in conditions if each.type == ConditionType.STOPPING and each.status == "True")
     return next(held, None)
+
+
+def _has_said(condition: Condition | None, reason: ConditionReason) -> bool:
+    """Whether this is a reason of the condition, such as beside a lost node: each has a line of the message."""
+    if condition is None:
+        return False
+    return condition.reason == reason or f"\n{reason}: " in condition.message
 
 
 def _is_ready(jobset: Object) -> bool:
