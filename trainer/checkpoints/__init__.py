@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from trainer.checkpoints import store
+from trainer.checkpoints import ranks, store
 from trainer.checkpoints.checkpoint import Checkpoint
 from trainer.checkpoints.settings import directory, keep, writable
 from trainer.checkpoints.state import RandomState
@@ -37,6 +37,7 @@ __all__ = [
     "due",
     "end",
     "ending",
+    "group",
     "keep",
     "latest",
     "newest",
@@ -110,6 +111,11 @@ def saved(step: int, path: Path) -> None:
 def end() -> NoReturn:
     """End this process so that the training is restarted: with code 75 after a save, else 143."""
     _training.end()
+
+
+def group() -> ranks.Group | None:
+    """All ranks, once they have met, with the numbers by which they agree; None for a process that is alone."""
+    return _training.group()
 
 
 def release() -> None:

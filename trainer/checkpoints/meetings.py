@@ -18,7 +18,7 @@ PATIENCE_AFTER_SIGNAL = 15.0
 """Seconds that a rank waits after a signal: half of the usual grace period."""
 _INTERVAL = 1.0
 """Seconds between two meetings, where no step takes longer."""
-_MOST_STEPS = 50
+_MOST_STEPS = 20
 """Steps between two meetings: when they become slow all at once, a signal waits for so many of them."""
 _OUTDATED = 3600
 """Meetings after which nobody can be so late that the decision is still needed."""

@@ -74,17 +74,9 @@ class Group:
             pause = min(_LONGEST_PAUSE, pause * 1.5)
 
 
-_met: list[Group] = []
-
-
 def group() -> Group | None:
-    """The ranks, the same object once they have met; None for a process that is alone, or knows of no others."""
-    if not _met:
-        found = _of_torch() or _of_jax()
-        if found is None:
-            return None
-        _met.append(found)
-    return _met[0]
+    """The ranks, once they have met; None for a process that is alone, or knows of no others."""
+    return _of_torch() or _of_jax()
 
 
 def rank() -> int:

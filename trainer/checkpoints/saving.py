@@ -81,8 +81,7 @@ def together(directory: Path, name: str, group: ranks.Group | None, write: Calla
         SaidElsewhereError: another rank has failed.
         Exception: this one has; the former checkpoints stay.
     """
-    path = store.partial(directory, name)
-    key = "" if group is None else group.turn("save")
+    path, key = store.partial(directory, name), turn(group)
 
     def begin() -> None:
         _check_writable()
@@ -98,6 +97,11 @@ def together(directory: Path, name: str, group: ranks.Group | None, write: Calla
         if group is None or group.rank == 0:
             shutil.rmtree(path, ignore_errors=True)
         raise
+
+
+def turn(group: ranks.Group | None) -> str:
+    """What the counters of the next checkpoint are called, on all ranks."""
+    return "" if group is None else group.turn("save")
 
 
 def _see(path: Path, group: ranks.Group) -> None:

@@ -55,7 +55,7 @@ class Training:
 
     def newest(self, directory: Path, names: Sequence[str]) -> Checkpoint | None:
         """The newest in a directory, that all ranks see."""
-        found, group = store.newest(directory, names), ranks.group()
+        found, group = store.newest(directory, names), self.group()
         if group is not None:
             with suppress(Exception):  # only some ranks ask
                 found = self._agree_on_newest(group, directory, names, found)
@@ -124,6 +124,11 @@ class Training:
         self._end_if(decision.ends)
         return decision.saves
 
+    def group(self) -> ranks.Group | None:
+        """The ranks, once they have met; None for a process that is alone."""
+        self._group = self._group or ranks.group()
+        return self._group
+
     def release(self) -> None:
         """No more steps come."""
         if not self._is_ending:
@@ -137,7 +142,7 @@ class Training:
     def _meetings_now(self) -> Meetings | None:
         """The meetings with the other ranks; None without others."""
         if self._meetings is None:
-            self._group = ranks.group()
+            self._group = self._group or ranks.group()
             if self._group is not None:
                 self._meetings = Meetings(self._group)
         return self._meetings
@@ -148,7 +153,7 @@ class Training:
 
     def save(self, state: object, step: int) -> None:
         """Write a checkpoint, and delete old ones; say what goes wrong."""
-        self._group = ranks.group()
+        self._group = self._group or ranks.group()
         path = saving.save(state, step, self._group)
         self._saved_at = time.monotonic()
         if path is not None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from trainer.checkpoints import due, end, ending, keep, ranks, release, saving, store, writable
+from trainer.checkpoints import due, end, ending, group, keep, release, saving, store, writable
 from trainer.checkpoints.frameworks import mounts, runs
 
 _NAMES = ("checkpoint-*",)
@@ -96,8 +96,8 @@ class _Run(TrainerCallback):
     def save(self, model: Any, trial: Any = None, *given: Any, **options: Any) -> None:
         """Save as the Trainer does, give it its name when it is complete, and delete the oldest ones only then."""
         arguments, step = self._trainer.args, self._trainer.state.global_step
-        name, group = f"checkpoint-{step}", ranks.group()
-        key = "" if group is None else group.turn("save")
+        name, ours = f"checkpoint-{step}", group()
+        key = saving.turn(ours)
         changed: dict[str, Any] = {"save_total_limit": None}
         if self._is_moved:
             changed["save_only_model"] = False  # else the training could not go on from it
@@ -115,9 +115,9 @@ class _Run(TrainerCallback):
                 _set(arguments, stated)
 
         try:
-            saving.first(group, f"{key}/begin", lambda: self._forget(name))
-            saving.every(group, f"{key}/write", save)
-            saving.first(group, f"{key}/end", lambda: self._name(name))
+            saving.first(ours, f"{key}/begin", lambda: self._forget(name))
+            saving.every(ours, f"{key}/write", save)
+            saving.first(ours, f"{key}/end", lambda: self._name(name))
         except Exception as error:
             if own and not self._is_moved:
                 raise  # it is where the script wants it; elsewhere, it must not end the training

@@ -123,10 +123,10 @@ class _Run(Callback):
         self.model._initial_epoch = None  # noqa: SLF001 it would count for later calls, too
         self._epoch, self._batch = epoch, 0
         if self._random:
-            self._restore("at_epoch" if self._skipped else "now")
+            RandomState().load_state_dict(self._random["at_epoch" if self._skipped else "now"])
             if self._skipped and self._newest is not None:
                 _assign(self._newest / _METRICS, self.model.metrics_variables)
-        self._at_epoch = _random()
+        self._at_epoch = RandomState().state_dict()
 
     def steps(self, original: Callable[[], Iterator[Any]]) -> Iterator[Any]:
         """The batches of an epoch that are left; each has been trained on when the next one is asked for."""
@@ -135,7 +135,7 @@ class _Run(Callback):
             batches = original()
             if _skip(batches, count):
                 self._batch = count
-                self._restore("now")
+                RandomState().load_state_dict(self._random["now"])
             else:
                 batches = original()  # there is less data than before
         else:
@@ -182,17 +182,9 @@ class _Run(Callback):
         position = {
             "epoch": self._epoch + 1 if is_over else self._epoch,
             "batch": 0 if is_over else self._batch,
-            "random": {"now": _random(), "at_epoch": self._at_epoch},
+            "random": {"now": RandomState().state_dict(), "at_epoch": self._at_epoch},
         }
         (path / _POSITION).write_text(json.dumps(position), encoding="utf-8")
-
-    def _restore(self, moment: str) -> None:
-        found = dict(self._random[moment])
-        if "torch" in found:
-            import torch  # noqa: PLC0415 the training had it
-
-            found["torch"] = torch.tensor(found["torch"], dtype=torch.uint8)
-        RandomState().load_state_dict(found)
 
     def _seeds(self) -> list[Any]:
         """The generators of layers such as Dropout, which Keras leaves out of the weights."""
@@ -219,12 +211,3 @@ def _skip(batches: Iterator[Any], count: int) -> bool:
     except (StopIteration, RuntimeError):
         return False
     return True
-
-
-def _random() -> dict[str, Any]:
-    """The random numbers as JSON; those of layers are variables of the model."""
-    found = RandomState().state_dict()
-    found.pop("cuda", None)
-    if "torch" in found:
-        found["torch"] = found["torch"].tolist()
-    return found

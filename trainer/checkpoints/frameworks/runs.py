@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from trainer.checkpoints import Checkpoint, keep, newest, ranks, saved, saving, settings, store
+from trainer.checkpoints import Checkpoint, group, keep, newest, ranks, saved, saving, settings, store
 from trainer.checkpoints import directory as all_checkpoints
 
 _LIMIT = 16
@@ -106,14 +106,14 @@ def write(directory: Path, step: int, writer: Callable[[Path], object]) -> None:
 
     What cannot be saved is said in one sentence, once; the former checkpoints stay, and the training goes on.
     """
-    name, group = store.step_name(step), ranks.group()
+    name, ours = store.step_name(step), group()
     try:
-        saving.together(directory, name, group, writer)
+        saving.together(directory, name, ours, writer)
     except Exception as error:
         failed(step, directory, error)
         return
     succeeded(step, directory / name)
-    if group is None or group.rank == 0:
+    if ours is None or ours.rank == 0:
         store.prune(directory, keep(), spared=directory / name)
 
 
