@@ -13,13 +13,18 @@ from typing import Any
 
 import pytest
 
-from e2e.cluster import Cluster, train_job, training_runtime
+from e2e.cluster import IMAGE, Cluster, train_job, training_runtime
 from e2e.identity import write_credentials
 from e2e.waiting import until
 
 WAITS, FAILED = 3, 4
 GPU = "example.com/imaginary"
 SLEEP = "import time; time.sleep(600)"
+WORKER = "RuntimeError: DataLoader worker (pid 42) is killed by signal: Killed."
+TRAP = (
+    "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: (time.sleep(4), sys.exit(0))); time.sleep(600)"
+)
+"""Takes longer to end than what follows from it."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,7 @@ CASES = [
     Case(
         "CrashLoopBackOff",
         "container trainer exited with code 3 in pod crash-loop-node-0-0-",
-        "its log says why",
+        "the cause is not known: no error stands at the end of its log",
         "kubectl logs crash-loop-node-0-0-",
         job(
             "crash-loop",
@@ -92,6 +97,22 @@ CASES = [
         "container trainer exited with code 7",
         FAILED,
     ),
+    Case(
+        "FailedJobs",
+        "node-0: a process of it was killed (SIGKILL)",
+        "a process was killed (SIGKILL), most likely by the kernel for memory of its node, since it has no limit",
+        "trainer logs child --node node-0",
+        job("child", f"print({WORKER!r}); raise SystemExit(1)"),
+        "container trainer exited with code 1; a process of it was killed (SIGKILL), it has no limit of memory",
+        FAILED,
+    ),
+    Case(
+        "EndedAndHeld",
+        "1 pod has ended, and proxy keeps it: pod meshed-node-0-0-",
+        "let proxy end with the training: in the runtime make it a native sidecar",
+        "kubectl describe pod meshed-node-0-0-",
+        job("meshed", "pass", runtimeRef={"kind": "TrainingRuntime", "name": "meshed"}),
+    ),
 ]
 
 
@@ -100,6 +121,9 @@ def troubled(session_cluster: Cluster) -> Iterator[Cluster]:
     """A namespace with all the TrainJobs, which get into trouble at the same time."""
     with session_cluster.in_namespace(waits=False) as own:
         own.apply(training_runtime("restarting", pod={"restartPolicy": "OnFailure"}, backoff_limit=9))
+        beside: list[dict[str, Any]] = [{"name": name, "image": IMAGE} for name in ("trainer", "proxy")]
+        beside[1] |= {"command": ["python", "-c", SLEEP]}
+        own.apply(training_runtime("meshed", pod={"containers": beside}))
         own.apply(*(case.job for case in CASES))
         yield own
 
@@ -129,6 +153,22 @@ def test_causes(troubled: Cluster, case: Case) -> None:
     assert case.remedy in cause["remedy"]
     assert cause["command"].startswith(case.command)
     assert said["unread"] == []
+
+
+def test_a_pod_that_somebody_deletes(cluster: Cluster) -> None:
+    """The training is Stopping until its pods have ended, and then has failed for the pod that was deleted."""
+    cluster.apply(job("demo", TRAP, nodes=2))
+    cluster.wait_for_state("demo", "Running")
+    pods = cluster.kubectl("get", "pods", "-o", "name").stdout.split()
+    (pod,) = (each.removeprefix("pod/") for each in pods if "-node-0-1-" in each)
+    cluster.kubectl("delete", "pod", pod, "--wait=false")
+    cluster.wait_for_state("demo", "Stopping")
+    code, said = answer(cluster, "demo")
+    assert (code, said["causes"][0]["reason"]) == (WAITS, "StoppingPods")
+    assert f"pod {pod} was deleted, and not by its Job" in said["causes"][0]["message"]
+
+    cluster.wait_for_state("demo", "Failed")
+    assert "node-1: was deleted, and not by its Job" in cluster.condition("demo", "Failed")["message"]
 
 
 def test_a_user_with_few_rights(cluster: Cluster) -> None:

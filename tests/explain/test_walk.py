@@ -498,8 +498,8 @@ CASES = {
         "ContainerFailed",
         "container trainer exited with code 1 in pod demo-node-0-0-abcde, and is not started again, while cache still "
         "runs in the pod",
-        "the cause is not known: neither the end of its log nor its pod says why; see its whole log; and let cache end "
-        "with the training: in the runtime make it a native sidecar",
+        "the cause is not known: no error stands at the end of its log, whose other lines may say why; and let cache "
+        "end with the training: in the runtime make it a native sidecar",
         "kubectl logs demo-node-0-0-abcde -c trainer -n default",
         objects=(jobset(nodes=1), failed_beside("trainer", ended(1), "cache")),
     ),

@@ -55,7 +55,7 @@ _CODES = {
     SIGTERM: "it was asked to end (SIGTERM), and nothing says by whom: see the events of its pod",
 }
 _DEFAULT = "its log says why: correct the program, its arguments or its data"
-_UNKNOWN = "the cause is not known: neither the end of its log nor its pod says why; see its whole log"
+_UNKNOWN = "the cause is not known: no error stands at the end of its log, whose other lines may say why"
 _KILLED_CHILD = "a process was killed (SIGKILL), most likely by the kernel for memory"
 _KILLED: dict[bool | None, str] = {
     True: f"{_KILLED_CHILD}, since {_LARGER}",
