@@ -109,7 +109,7 @@ def _last_report(snapshot: Snapshot) -> tuple[str, ...]:
 def notes(snapshot: Snapshot) -> Iterator[str]:
     """Restarts by cause, the last checkpoint, and deadline and time to live, as times and as what is left."""
     restarts = Restarts.of_status(mapping_at(snapshot.train_job, "status", "restarts"))
-    if restarts:
+    if restarts and not is_condition_true(snapshot.train_job, ConditionType.FAILED):  # which says so itself
         yield f"it was started again after {restarts}"
     checkpoint = LastCheckpoint.of(_trainer_status(snapshot))
     if checkpoint is not None and not is_condition_true(snapshot.train_job, ConditionType.COMPLETE):
