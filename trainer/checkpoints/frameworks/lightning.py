@@ -92,6 +92,7 @@ class _Run:
         self._random: dict[str, Any] | None = None
         self._at_epoch: dict[str, Any] = {}
         self._step, self._saved = -1, -1
+        self._ends = False
         self._save = trainer.save_checkpoint
         _running.append(self)
         if writable() is not None:
@@ -192,7 +193,8 @@ class _Run:
             end()
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
-        """The training has gone on."""
+        """The training goes on, unless it must end."""
+        self._end_if()
         self._random = None
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
@@ -202,8 +204,20 @@ class _Run:
         self._step = trainer.global_step
         if due(self._step):
             self.save()
-            if ending():
-                end()
+            self._ends = ending()
+
+    def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
+        """Leave out the validation where the training must end."""
+        self._end_if()
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """End after the last batch of an epoch where the training must."""
+        self._end_if()
+
+    def _end_if(self) -> None:
+        """End once module and callbacks have seen the batch as well."""
+        if self._ends:
+            end()
 
     def save_checkpoint(self, filepath: Any, weights_only: Any = None, *given: Any, **options: Any) -> None:
         """Save what the script wants, and beside it what the training can go on from."""

@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 _MOUNTS = Path("/proc/self/mountinfo")
-_OF_POD = ("/kubernetes.io~empty-dir/", "/kubernetes.io~configmap/", "/kubernetes.io~projected/")
-"""Where the kubelet keeps the volumes that go with a pod."""
+_OF_POD = ("/kubernetes.io~empty-dir/", "/kubernetes.io~configmap/", "/kubernetes.io~projected/", "/sandboxes/")
+"""Where the kubelet keeps the volumes that go with a pod, and the dev cluster all of it."""
 _IN_MEMORY = frozenset({"overlay", "tmpfs", "ramfs"})
 
 
