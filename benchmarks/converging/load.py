@@ -7,7 +7,7 @@ import msgspec
 from trainer.api.trainingruntime import TRAINING_RUNTIMES, TrainingRuntime
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.plugin_api.plugin_context import CacheReader
+from trainer.framework.plugin_api.testing import StaticReader
 from trainer.kube.objects import Object
 from trainer.manager import built_in_plugins
 from trainer.workloads import JOBSETS
@@ -76,7 +76,7 @@ def train_job(namespace: str, name: str) -> Object:
 def job_set(namespace: str, name: str) -> Object:
     """The JobSet that the manager makes of that TrainJob, without owner."""
     job = TrainJob.from_object(train_job(namespace, name))
-    pipeline = Pipeline(built_in_plugins(CacheReader()))
+    pipeline = Pipeline(built_in_plugins(StaticReader()))
     components = pipeline.build(job, TrainingRuntime.from_object(runtime(namespace)))
     return next(component.object for component in components if component.resource == JOBSETS)
 
