@@ -137,7 +137,7 @@ async def test_stopping_before_it_restarts(cluster: Cluster) -> None:
             await cluster.put(going(name))
         await cluster.clock.advance(2)
         look()
-        said = "pods are stopping: pod b was deleted, and not by its Job; node-0, node-0, since 2026-01-01T00:00:05Z"
+        said = "node-0, node-0 are stopping since 2026-01-01T00:00:05Z: pod b was deleted, and not by its Job"
         assert cluster.condition("Stopping") == ("True", "StoppingPods", said)
         await cluster.run_jobset(active=0, ready=0)
         look()

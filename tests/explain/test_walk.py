@@ -549,14 +549,14 @@ CASES = {
     ),
     "stopping": Case(
         "StoppingPods",
-        "pods are stopping: pod demo-node-0-0-abcde was deleted; by whom is not known",
+        "node-0, node-1 are stopping since 2026-01-01T00:59:40Z: pod demo-node-0-0-abcde was deleted; by whom is not",
         "wait: node-0, node-1 have until 2026-01-01T01:00:10Z to end",
         "kubectl get pods -o wide -l jobset.sigs.k8s.io/jobset-name=demo -n default",
         objects=(jobset(ready=1), deleted(0), deleted(1)),
     ),
     "stopping-as-the-manager-has-seen-it": Case(
         "StoppingPods",
-        "pods are stopping: pod b was deleted, and not by its Job; node-0",
+        "node-0 is stopping since 2026-01-01T00:59:40Z: pod b was deleted, and not by its Job",
         "wait: node-0 has until 2026-01-01T01:00:10Z to end",
         "kubectl get pods",
         objects=(jobset(ready=1), deleted(0), running(1)),
@@ -564,13 +564,13 @@ CASES = {
             condition(
                 "Stopping",
                 reason="StoppingPods",
-                message="pods are stopping: pod b was deleted, and not by its Job; node-0",
+                message="node-0, node-2 are stopping since 2026-01-01T00:59:40Z: pod b was deleted, and not by its Job",
             )
         ),
     ),
     "stopping-for-too-long": Case(
         "StoppingPods",
-        "pods are stopping: pod demo-node-0-0-abcde was deleted",
+        "pod demo-node-0-0-abcde was deleted",
         "pod demo-node-0-0-abcde should have ended at 2026-01-01T00:59:00Z: see whether node a answers",
         "kubectl get pods",
         objects=(jobset(ready=1), deleted(0, end="2026-01-01T00:59:00Z"), running(1)),

@@ -308,14 +308,7 @@ SAID = "pod demo-node-0-0-y: container trainer exited with code 3"
                 jobset(conditions=[RESTARTING], spec={"suspend": True}, metadata={"annotations": BY_TRAIN_JOB}),
                 waiting("ErrImagePull"),
             ],
-            [
-                (
-                    "Stopping",
-                    "SuspendingPods",
-                    "pods have not ended yet",
-                    "node-0",
-                )
-            ],
+            [("Stopping", "SuspendingPods", "node-0 has not ended yet", "")],
             id="suspended",
         ),
         pytest.param(
@@ -439,14 +432,14 @@ STOPPED = {
     "type": "Stopping",
     "status": "True",
     "reason": "StoppingPods",
-    "message": "pods are stopping: pod a was deleted, and not by its Job; node-0",
+    "message": "node-0 is stopping since 2026-01-01T00:00:05Z: pod a was deleted, and not by its Job",
     "lastTransitionTime": "2026-01-01T00:00:05Z",
 }
-STOPPING = ("Stopping", "StoppingPods", "pods are stopping")
-SUSPENDING = ("Stopping", "SuspendingPods", "pods are stopping")
-IS_KNOWN = ""
-"""The details are those that the condition has already."""
 SINCE = "since 2026-01-01T00:00:05Z"
+STOPPING = ("Stopping", "StoppingPods", f"node-0 is stopping {SINCE}")
+SUSPENDING = ("Stopping", "SuspendingPods", f"node-0 is stopping {SINCE}")
+IS_KNOWN = "pod a was deleted, and not by its Job"
+"""The condition says it already."""
 
 
 @pytest.mark.parametrize(
@@ -456,14 +449,36 @@ SINCE = "since 2026-01-01T00:00:05Z"
         pytest.param(
             {},
             [jobset(ready=1), going("a"), pod("b", phase="Running")],
-            [(*STOPPING, f"pod a was deleted; by whom is not known; node-0, {SINCE}")],
+            [(*STOPPING, "pod a was deleted; by whom is not known")],
             id="one goes",
+        ),
+        pytest.param(
+            STOPPED | {"message": f"node-0, node-1 are stopping {SINCE}: {IS_KNOWN}"},
+            [jobset(ready=1), going("b")],
+            [(*STOPPING, IS_KNOWN)],
+            id="one is left, of which a former manager has seen who was deleted first",
+        ),
+        pytest.param(
+            {},
+            [jobset(ready=1), *(going(f"a{index}", index=index) for index in range(6))],
+            [
+                (
+                    *STOPPING[:2],
+                    "at least 4 pods are stopping",
+                    "pod a0 was deleted; by whom is not known, and 5 more were deleted within the same second",
+                )
+            ],
+            id="many go",
         ),
         pytest.param(
             {},
             [jobset(restarts=1, conditions=[RESTARTING]), crashed("c", 3, 1), going("a"), pod("b", phase="Running")],
             [
-                (*STOPPING, "pod c: container trainer exited with code 3; node-0, node-0, " + SINCE),
+                (
+                    *STOPPING[:2],
+                    f"node-0, node-0 are stopping {SINCE}",
+                    "pod c: container trainer exited with code 3",
+                ),
                 ("Restarting", "RestartingJobSet", "restart 1", "pod c: container trainer exited with code 3"),
             ],
             id="all that the restart deletes, deleted yet or not",
@@ -473,7 +488,7 @@ SINCE = "since 2026-01-01T00:00:05Z"
         ),
         pytest.param(STOPPED, [jobset()], [(*STOPPING, IS_KNOWN)], id="gone, and its Job has yet to act"),
         pytest.param(
-            STOPPED | {"reason": "NodeNotReady", "message": "node a is lost\nStoppingPods: pods are stopping"},
+            STOPPED | {"reason": "NodeNotReady", "message": f"node a is lost\nStoppingPods: {STOPPED['message']}"},
             [jobset()],
             [(*STOPPING, IS_KNOWN)],
             id="given up with their node, and its Job has yet to act",
@@ -494,7 +509,7 @@ SINCE = "since 2026-01-01T00:00:05Z"
         pytest.param(
             STOPPED | {"reason": "SuspendingPods"},
             [jobset(), going("a")],
-            [(*SUSPENDING, f"pod a was deleted; by whom is not known; node-0, {SINCE}")],
+            [(*SUSPENDING, "pod a was deleted; by whom is not known")],
             id="resumed while they go",
         ),
         pytest.param(STOPPED | {"reason": "SuspendingPods"}, [jobset()], [], id="resumed, and they are gone"),

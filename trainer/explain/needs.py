@@ -14,7 +14,7 @@ from trainer.explain.progress import is_up
 from trainer.explain.snapshot import Snapshot
 from trainer.framework import FailedContainer
 from trainer.framework.status.status import has_ended
-from trainer.kube.objects import Object, find_condition, labels_of
+from trainer.kube.objects import Object, find_condition, is_condition_true, labels_of
 from trainer.kube.resource import Resource
 from trainer.workloads import JOBSETS
 
@@ -41,14 +41,15 @@ class Needs:
 
 
 def has_children(train_job: Object) -> bool:
-    """Whether to read JobSet and pods: it goes on, is ours, and nothing says that its Jobs could not be made.
+    """Whether to read JobSet and pods: it may have pods, is ours, and nothing says that its Jobs could not be made.
 
     Kubeflow Trainer (Go) writes no condition Created.
     """
     spec = train_job.get("spec") or {}
     created = find_condition(train_job, ConditionType.CREATED) or {}
     is_ours = (spec.get("managedBy") or TRAIN_JOB_CONTROLLER) == TRAIN_JOB_CONTROLLER
-    return is_ours and created.get("status") != "False" and not spec.get("suspend") and not has_ended(train_job)
+    may_have_pods = not spec.get("suspend") or is_condition_true(train_job, ConditionType.STOPPING)
+    return is_ours and created.get("status") != "False" and may_have_pods and not has_ended(train_job)
 
 
 def needs_of(snapshot: Snapshot) -> Needs:
@@ -58,7 +59,8 @@ def needs_of(snapshot: Snapshot) -> Needs:
         return Needs()
     suspended = snapshot.train_job if (snapshot.train_job.get("spec") or {}).get("suspend") else jobset
     if suspended is not None and (suspended.get("spec") or {}).get("suspend"):
-        return Needs(workload=QUEUE_LABEL in labels_of(suspended) or QUEUE_LABEL in labels_of(snapshot.train_job))
+        is_queued = QUEUE_LABEL in labels_of(suspended) or QUEUE_LABEL in labels_of(snapshot.train_job)
+        return Needs(workload=is_queued, lost_nodes=tuple(lost_pods(snapshot)))
     if jobset is None and not snapshot.could_not_read(JOBSETS.plural):
         return Needs()
     _, crash = next(present_crashes(snapshot), ("", None))

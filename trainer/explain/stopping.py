@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trainer.api.jobset_pods import node_name
-from trainer.api.trainjob_status import ConditionType
+from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.explain.cause import Cause, Subject, describe, kubectl, one_line
 from trainer.explain.snapshot import Snapshot
 from trainer.framework import PodProblem
@@ -15,37 +15,43 @@ from trainer.kube.objects import Object, metadata_of
 from trainer.kube.resource import PODS
 from trainer.workloads.pod_life import PodLife, pod_life
 
+_WAIT = "wait a moment: the controllers of its Job and JobSet have yet to act"
+
 
 def stopping(snapshot: Snapshot, problem: PodProblem) -> Cause:
     """The cause for which a training is Stopping."""
     going = [(pod, life) for pod in snapshot.pods if (life := pod_life(pod)).is_going]
     message = said_of(snapshot, problem)
     if not going:
-        remedy = "wait a moment: the controllers of its Job and JobSet have yet to act"
-        return Cause(problem.reason, snapshot.subject, message, remedy, describe(snapshot.subject))
+        return Cause(problem.reason, snapshot.subject, message, _WAIT, describe(snapshot.subject))
     about = Subject(PODS.kind, going[0][1].pod, snapshot.namespace)
     return Cause(problem.reason, about, message, _remedy(snapshot, going), _pods(snapshot))
 
 
 def said_of(snapshot: Snapshot, problem: PodProblem) -> str:
-    """Headline and details, as the condition has them if it does: the manager has seen which pod was deleted first."""
+    """Headline and details, those of the condition where it has them: the manager has seen who was deleted first."""
     condition = Conditions.of(snapshot.model.status).get(problem.type)
-    beginning = f"{problem.reason}: {problem.headline}"
-    if condition is not None and condition.status == "True":
-        for line in reported_lines(condition):
-            if line.startswith(beginning):
-                return one_line(line.removeprefix(f"{problem.reason}: "))
-    details = one_line(problem.details())
+    beginning = f"{problem.reason}: "
+    lines = reported_lines(condition) if condition is not None and condition.status == "True" else []
+    said = next((line.removeprefix(beginning) for line in lines if line.startswith(beginning)), "")
+    if said.startswith(problem.headline):
+        return one_line(said)
+    _, _, cause = said.partition(": ") if problem.type is ConditionType.STOPPING else ("", "", "")
+    details = one_line(cause or problem.details())
     return f"{problem.headline}: {details}" if details else problem.headline
 
 
 def still_there(snapshot: Snapshot) -> Iterator[Cause]:
-    """Pods of a suspended training that have not ended, as its condition says: they are not read for that."""
+    """Pods of a training or JobSet that is suspended and that have not ended, as the condition says."""
     condition = Conditions.of(snapshot.model.status).get(ConditionType.STOPPING)
-    if condition is None or condition.status != "True" or not snapshot.model.spec.suspend:
+    if condition is None or condition.status != "True":
         return
-    remedy = "wait until they have ended; one that stays is on a node that does not answer"
-    yield Cause(condition.reason, snapshot.subject, one_line(condition.message), remedy, _pods(snapshot))
+    said = [line.partition(": ") for line in reported_lines(condition)]
+    message = next((text for reason, _, text in said if reason == ConditionReason.SUSPENDING_PODS), "")
+    if message:
+        going = [(pod, life) for pod in snapshot.pods if (life := pod_life(pod)).is_going]
+        remedy = _remedy(snapshot, going) if going else _WAIT
+        yield Cause(ConditionReason.SUSPENDING_PODS, snapshot.subject, one_line(message), remedy, _pods(snapshot))
 
 
 def _pods(snapshot: Snapshot) -> str:

@@ -26,8 +26,11 @@ _T = TypeVar("_T")
 
 def _suspended(snapshot: Snapshot) -> Iterator[Cause]:
     """That it is suspended, and that pods of it are still there."""
-    yield from suspensions(snapshot)
-    yield from still_there(snapshot)
+    found = list(suspensions(snapshot))
+    yield from found
+    if found:
+        yield from lost_nodes(snapshot)
+        yield from still_there(snapshot)
 
 
 _FROM_ABOVE = (deletion, management, creation_failure, _suspended)

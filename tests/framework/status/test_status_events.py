@@ -77,6 +77,13 @@ RESTARTS = condition("Restarting", "True", "RestartingJobSet", "RestartingJobSet
             id="pods-stop",
         ),
         pytest.param(
+            [IS_CREATED, condition("Stopping", "True", "StoppingPods", "2 pods are stopping: node-0, node-1")],
+            False,
+            Observation(CREATED, pod_problems=(stopping(),)),
+            [],
+            id="fewer-pods-stop",
+        ),
+        pytest.param(
             [IS_CREATED],
             True,
             Observation(CREATED, pod_problems=(stopping("SuspendingPods"),)),

@@ -113,7 +113,7 @@ def problem_lines(present: Sequence[PodProblem], reported: Sequence[str]) -> lis
 def due_events(present: Iterable[PodProblem], reported: Sequence[str]) -> list[tuple[str, str]]:
     """Reason and message of the events that are due; arguments as for `problem_lines`.
 
-    A reason for which pods wait is reported once, for however many pods; each restart is reported.
+    A reason for which pods wait or stop is reported once, for however many pods; each restart is reported.
     """
     return [
         (problem.reason, _line(problem, reported).removeprefix(f"{problem.reason}: "))
@@ -123,7 +123,7 @@ def due_events(present: Iterable[PodProblem], reported: Sequence[str]) -> list[t
 
 
 def _is_reported(problem: PodProblem, reported: Sequence[str]) -> bool:
-    if problem.type is ConditionType.PENDING:
+    if problem.type is not ConditionType.RESTARTING:
         return any(line.startswith(f"{problem.reason}: ") for line in reported)
     return _same(problem, reported) is not None
 

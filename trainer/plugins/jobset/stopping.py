@@ -13,7 +13,7 @@ from trainer.api.metadata import Condition
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.framework import Evidence, PodProblem
-from trainer.kube.objects import Object, key_of, name_of
+from trainer.kube.objects import Object, ObjectKey, key_of, name_of
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset.deleted_pods import DeletedPods, of_size
 from trainer.plugins.jobset.pod_index import PodIndex
@@ -22,7 +22,7 @@ from trainer.plugins.jobset.wait import about
 from trainer.workloads.pod_life import pod_life
 
 _SHOWN = 5
-"""Most pods that a message names."""
+"""Most pods that a headline names; of more it says about how many there are."""
 
 
 def suspended_pods(index: PodIndex, train_job: TrainJob) -> Iterator[PodProblem]:
@@ -32,8 +32,9 @@ def suspended_pods(index: PodIndex, train_job: TrainJob) -> Iterator[PodProblem]
         return
     keys = index.there()
     if keys:
-        headline = "pods have not ended yet"
-        yield _problem(ConditionReason.SUSPENDING_PODS, headline, min(keys).name, lambda: _named(_read(index)))
+        names = _named(_read(index, keys)) if len(keys) <= _SHOWN else about(len(keys))
+        headline = f"{names} {'has' if len(keys) == 1 else 'have'} not ended yet"
+        yield _problem(ConditionReason.SUSPENDING_PODS, headline, min(keys).name, str)
 
 
 def stopping_pods(
@@ -44,22 +45,25 @@ def stopping_pods(
     lost = index.lost()  # is a reason of its own
     pods = of_size([pod for pod in index.going() if key_of(pod) not in lost], index.jobset)
     if is_restarting:
-        pods = [pod for pod in _read(index) if age_of(pod).restart_attempt < attempt] or pods
+        pods = [pod for pod in _read(index, index.there()) if age_of(pod).restart_attempt < attempt] or pods
     before = _before(train_job)
     if pods:
-        is_suspension = _has_said(before, ConditionReason.SUSPENDING_PODS)  # resumed meanwhile
+        # It may have been resumed meanwhile.
+        is_suspension = bool(_said(before, ConditionReason.SUSPENDING_PODS))
         reason = ConditionReason.SUSPENDING_PODS if is_suspension else ConditionReason.STOPPING_PODS
         failed = attempt - 1 if is_restarting else attempt
-        yield _problem(reason, _HEADLINE, name_of(pods[0]), lambda: _details(index, gone, failed, pods))
-    elif before is not None and _has_said(before, ConditionReason.STOPPING_PODS) and not is_restarting:
+        headline = f"{about(len(pods))} are stopping"
+        if len(pods) <= _SHOWN:
+            headline = f"{_named(pods)} {'is' if len(pods) == 1 else 'are'} stopping{_since(pods)}"
+        yield _problem(reason, headline, name_of(pods[0]), lambda: _cause(index, gone, failed, before))
+        return
+    headline, _, cause = _said(before, ConditionReason.STOPPING_PODS).partition(": ")
+    if before is not None and headline and not is_restarting:
         if not index.there():
-            yield _problem(ConditionReason.STOPPING_PODS, _HEADLINE, "", str)
+            yield _problem(ConditionReason.STOPPING_PODS, headline, "", lambda: cause)
         elif not _is_ready(index.jobset):
             headline, said = "pods that were stopped are made again", before.message
             yield PodProblem(ConditionType.RESTARTING, ConditionReason.RESTARTING_PODS, headline, lambda: said)
-
-
-_HEADLINE = "pods are stopping"
 
 
 def _before(train_job: TrainJob) -> Condition | None:
@@ -68,11 +72,11 @@ def _before(train_job: TrainJob) -> Condition | None:
     return next(held, None)
 
 
-def _has_said(condition: Condition | None, reason: ConditionReason) -> bool:
-    """Whether this is a reason of the condition, such as beside a lost node: each has a line of the message."""
-    if condition is None:
-        return False
-    return condition.reason == reason or f"\n{reason}: " in condition.message
+def _said(condition: Condition | None, reason: ConditionReason) -> str:
+    """What the condition says for this reason, such as beside a lost node; empty if nothing."""
+    lines = [] if condition is None else f"{condition.reason}: {condition.message}".splitlines()
+    beginning = f"{reason}: "
+    return next((line for line in lines if line.startswith(beginning)), "").removeprefix(beginning)
 
 
 def _is_ready(jobset: Object) -> bool:
@@ -80,8 +84,8 @@ def _is_ready(jobset: Object) -> bool:
     return any(count.get("ready") or count.get("succeeded") for count in counts)
 
 
-def _read(index: PodIndex) -> list[Object]:
-    found = (index.reader.get(PODS, key) for key in sorted(index.there()))
+def _read(index: PodIndex, keys: Iterable[ObjectKey]) -> list[Object]:
+    found = (index.reader.get(PODS, key) for key in sorted(keys))
     return [pod for pod in found if pod is not None]
 
 
@@ -89,15 +93,20 @@ def _problem(reason: ConditionReason, headline: str, pod: str, details: Callable
     return PodProblem(ConditionType.STOPPING, reason, headline, details, evidence=Evidence(PODS.kind, pod, headline))
 
 
-def _details(index: PodIndex, gone: DeletedPods, attempt: int, pods: Iterable[Object]) -> str:
+def _cause(index: PodIndex, gone: DeletedPods, attempt: int, before: Condition | None) -> str:
+    """What has happened to the first one; once somebody has seen it, that remains, also for the next manager."""
     culprit = gone.first_failure(index, attempt=attempt)
-    return "; ".join([*([culprit.text] if culprit is not None else []), _named(pods)])
+    if culprit is not None and (culprit.disruption is not None or not culprit.is_taken_away):
+        return culprit.text
+    _, _, said = _said(before, ConditionReason.STOPPING_PODS).partition(": ")
+    return said or (culprit.text if culprit is not None else "")
 
 
 def _named(pods: Iterable[Object]) -> str:
-    """How many, which, and since when the first of them was deleted."""
-    listed = list(pods)
-    names = sorted(map(node_name, listed))
-    shown = ", ".join(names) if len(names) <= _SHOWN else f"{about(len(names))}, such as {', '.join(names[:_SHOWN])}"
-    since = min((life.since for pod in listed if (life := pod_life(pod)).is_going), default="")
-    return f"{shown}{f', since {since}' if since else ''}"
+    return ", ".join(sorted(map(node_name, pods)))
+
+
+def _since(pods: Iterable[Object]) -> str:
+    """When the first of them was deleted, as the end of a headline."""
+    since = min((life.since for pod in pods if (life := pod_life(pod)).is_going), default="")
+    return f" since {since}" if since else ""
