@@ -496,8 +496,14 @@ IS_KNOWN = "pod a was deleted, and not by its Job"
         pytest.param(
             STOPPED,
             [jobset(restarts=1, conditions=[RESTARTING])],
-            [("Restarting", "RestartingJobSet", "restart 1", RESTARTING["message"])],
+            [("Restarting", "RestartingJobSet", "restart 1", IS_KNOWN)],
             id="gone, and the JobSet restarts",
+        ),
+        pytest.param(
+            STOPPED | {"lastTransitionTime": "2025-12-31T23:59:59Z"},
+            [jobset(ready=1), going("b")],
+            [(*STOPPING, "pod b was deleted; by whom is not known")],
+            id="pods of an earlier attempt have stopped meanwhile",
         ),
         pytest.param(
             STOPPED,
@@ -520,6 +526,17 @@ def test_stopping(before: Object, objects: list[Object], problems: list[tuple[st
     status = {"conditions": [before] if before else []}
     found = JobSetPlugin(static_reader(*objects)).train_job_status(train_job(status=status)).problems
     assert [(str(each.type), each.reason, each.headline, each.details()) for each in found] == problems
+
+
+def test_a_failure_that_a_former_manager_has_seen() -> None:
+    """Who was deleted first is known from the condition once all pods are gone."""
+    failed = jobset(conditions=[{"type": "Failed", "status": "True", "reason": "FailedJobs", "message": "failed"}])
+    stopped = train_job(status={"conditions": [STOPPED]})
+    outcome = JobSetPlugin(static_reader(failed)).terminal_condition(stopped)
+    assert outcome is not None
+    assert outcome.culprit is not None
+    assert outcome.culprit.headline() == "a: was deleted, and not by its Job"
+    assert outcome.culprit.may_be_of_job
 
 
 @pytest.mark.parametrize(
@@ -595,5 +612,5 @@ def test_what_is_remembered_is_bounded() -> None:
     restarted = [jobset(restarts=1), jobset(restarts=1)]
     for each, uid in zip(restarted, ("0", str(REMEMBERED)), strict=True):
         each["metadata"]["uid"] = uid
-    found = [gone.first_failure(PodIndex(static_reader(), each), attempt=0) for each in restarted]
+    found = [gone.first_failure(PodIndex(static_reader(), each), train_job(), attempt=0) for each in restarted]
     assert [failed and failed.pod for failed in found] == [None, "a"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from trainer.api.jobset_pods import node_name
 from trainer.framework.plugin_api.error_lines import error_line, is_exception, is_lost_connection
@@ -42,6 +42,7 @@ _TAKEN_AWAY = {
 }
 """What was done to a pod."""
 _DELETED = "was deleted; by whom is not known"
+_TAKEN = re.compile(r"pod ([a-z0-9][a-z0-9.-]{0,252}) ((?:was|has saved) .+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,16 @@ class FailedContainer:
     """When, in RFC 3339. Default: unknown."""
     memory: str = ""
     """The limit of its memory in words, of a container that was or may have been killed for it. Default: none."""
+
+    @classmethod
+    def recalled(cls, text: str) -> Self | None:
+        """A pod that was taken away, from its `text` as a condition keeps it; None where that knows of none."""
+        found = _TAKEN.fullmatch(text)
+        if found is None or text.startswith(_DELETED, found.start(2)):
+            return None
+        by_somebody = text.endswith(_TAKEN_AWAY[Disruption.DELETED])
+        disruption = Disruption.DELETED if by_somebody else Disruption.OTHER
+        return cls(text, found[1], end=found[2], is_explained_by_log=False, is_taken_away=True, disruption=disruption)
 
     def headline(self, log: Sequence[str] = ()) -> str:
         """The failure in one line: the node, and the error that the program has written last, else how it ended.

@@ -1,6 +1,7 @@
 """What is remembered of pods that failed or were deleted: JobSet and Job delete them soon, and others with them.
 
-It is kept in memory only: a manager that starts anew knows what objects tell, by times with a resolution of a second.
+It is kept in memory: a manager that starts anew knows what objects tell, by times with a resolution of a second, and
+what the condition Stopping says.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ from dataclasses import dataclass
 
 from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID
 from trainer.api.jobset_pods import age_of, place_of
+from trainer.api.metadata import Condition
+from trainer.api.trainjob import TrainJob
+from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.framework import FailedContainer, first_failure
 from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.cache.cached_object import CachedObject
@@ -63,7 +67,7 @@ class DeletedPods:
         has_vanished = new is None and old is not None and is_there(problems_of(old))
         return before != after or has_vanished
 
-    def first_failure(self, index: PodIndex, *, attempt: int) -> FailedContainer | None:
+    def first_failure(self, index: PodIndex, train_job: TrainJob, *, attempt: int) -> FailedContainer | None:
         """The pod of a JobSet that failed or was taken away first in an attempt; None if nothing is known of it."""
         jobset = index.jobset
         owners = [(namespace_of(jobset), name_of(jobset), uid) for uid in (uid_of(jobset), "")]
@@ -73,7 +77,13 @@ class DeletedPods:
         gone = [pod for pod in gone if (deletion_of(pod) or newest) >= newest]
         firsts = (self._first.get(owner) for owner in owners)
         deleted = next((each.deleted for each in firsts if each and each.restart_attempt == attempt), "")
-        return first_failure(of_size([*present, *gone], jobset), deleted_first=deleted)
+        found = first_failure(of_size([*present, *gone], jobset), deleted_first=deleted)
+        is_known = found is not None and (found.disruption is not None or not found.is_taken_away)
+        stop = None if is_known else stop_of(train_job)
+        if stop is None or stop.last_transition_time < newest:  # of an earlier attempt
+            return found
+        _, _, said = said_by(stop, ConditionReason.STOPPING_PODS).partition(": ")
+        return FailedContainer.recalled(said) or found
 
     def _note(self, pod: CachedObject, *, is_known: bool) -> None:
         """Keep the first sign of trouble; one of pods that were made after it begins anew, as after a suspension."""
@@ -114,3 +124,17 @@ def of_size(pods: Iterable[Object], jobset: Object) -> list[Object]:
     return [
         pod for pod in pods if place_of(pod).completion_index < (sizes.get(place_of(pod).replicated_job) or 1 << 31)
     ]
+
+
+def stop_of(train_job: TrainJob) -> Condition | None:
+    """The condition Stopping of a TrainJob if it holds."""
+    conditions = (train_job.status and train_job.status.conditions) or ()
+    held = (each for each in conditions if each.type == ConditionType.STOPPING and each.status == "True")
+    return next(held, None)
+
+
+def said_by(stop: Condition | None, reason: ConditionReason) -> str:
+    """What the condition says for this reason, such as beside a lost node; empty if nothing."""
+    lines = [] if stop is None else f"{stop.reason}: {stop.message}".splitlines()
+    beginning = f"{reason}: "
+    return next((line for line in lines if line.startswith(beginning)), "").removeprefix(beginning)

@@ -161,7 +161,7 @@ class JobSetPlugin:
                     return Outcome(condition_type, reason, message)
                 attempt = (jobset.get("status") or {}).get("restarts") or 0
                 message = f"{message}{_restarted(jobset)}"
-                culprit = self._gone.first_failure(PodIndex(self._reader, jobset), attempt=attempt)
+                culprit = self._gone.first_failure(PodIndex(self._reader, jobset), train_job, attempt=attempt)
                 jobs = Selection(namespace_of(jobset), label_selector=f"{JOBSET_NAME}={name_of(jobset)}")
                 return Outcome(condition_type, reason, message, culprit, jobs)
         return None
@@ -193,7 +193,7 @@ class JobSetPlugin:
         present = waits(index, train_job)
         self._waiting.note(key_of(jobset), waits=bool(present))
         yield from present
-        again = list(restarts(index, self._gone))
+        again = list(restarts(index, self._gone, train_job))
         for problem in stopping_pods(index, self._gone, train_job, is_restarting=is_restarting(jobset)):
             if problem.type is ConditionType.STOPPING or not again:
                 yield problem

@@ -141,14 +141,14 @@ def _held(index: PodIndex) -> Iterator[WaitReason]:
             return
 
 
-def restarts(index: PodIndex, gone: DeletedPods) -> Iterator[PodProblem]:
+def restarts(index: PodIndex, gone: DeletedPods, train_job: TrainJob) -> Iterator[PodProblem]:
     """The restart of the whole JobSet, else that of single pods."""
     if is_restarting(index.jobset):
         yield PodProblem(
             ConditionType.RESTARTING,
             ConditionReason.RESTARTING_JOB_SET,
             _restart(index.jobset),
-            partial(_cause, index, gone),
+            partial(_cause, index, gone, train_job),
         )
         return
     replacing = [name for name, job in _unsettled(index.jobset) if _makes_pods_again(job)]
@@ -197,10 +197,10 @@ def _restart(jobset: Object) -> str:
     return f"restart {found.disruptions + found.failures or 1}{causes}"
 
 
-def _cause(index: PodIndex, gone: DeletedPods) -> str:
+def _cause(index: PodIndex, gone: DeletedPods, train_job: TrainJob) -> str:
     """The failure that came first; pods of the last attempt may still exist, or are remembered."""
     attempt = ((index.jobset.get("status") or {}).get("restarts") or 0) - 1
-    culprit = gone.first_failure(index, attempt=attempt)
+    culprit = gone.first_failure(index, train_job, attempt=attempt)
     if culprit is not None:
         return culprit.text
     condition = find_condition(index.jobset, "RestartingJobSet") or {}

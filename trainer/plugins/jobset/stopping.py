@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from trainer.api.jobset_pods import age_of, node_name
-from trainer.api.metadata import Condition
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.framework import Evidence, PodProblem
 from trainer.kube.objects import Object, ObjectKey, key_of, name_of
 from trainer.kube.resource import PODS
-from trainer.plugins.jobset.deleted_pods import DeletedPods, of_size
+from trainer.plugins.jobset.deleted_pods import DeletedPods, of_size, said_by, stop_of
 from trainer.plugins.jobset.pod_index import PodIndex
 from trainer.plugins.jobset.revision import is_decided
 from trainer.plugins.jobset.wait import about
@@ -46,37 +45,24 @@ def stopping_pods(
     pods = of_size([pod for pod in index.going() if key_of(pod) not in lost], index.jobset)
     if is_restarting:
         pods = [pod for pod in _read(index, index.there()) if age_of(pod).restart_attempt < attempt] or pods
-    before = _before(train_job)
+    before = stop_of(train_job)
     if pods:
         # It may have been resumed meanwhile.
-        is_suspension = bool(_said(before, ConditionReason.SUSPENDING_PODS))
+        is_suspension = bool(said_by(before, ConditionReason.SUSPENDING_PODS))
         reason = ConditionReason.SUSPENDING_PODS if is_suspension else ConditionReason.STOPPING_PODS
         failed = attempt - 1 if is_restarting else attempt
         headline = f"{about(len(pods))} are stopping"
         if len(pods) <= _SHOWN:
             headline = f"{_named(pods)} {'is' if len(pods) == 1 else 'are'} stopping{_since(pods)}"
-        yield _problem(reason, headline, name_of(pods[0]), lambda: _cause(index, gone, failed, before))
+        yield _problem(reason, headline, name_of(pods[0]), lambda: _cause(index, gone, failed, train_job))
         return
-    headline, _, cause = _said(before, ConditionReason.STOPPING_PODS).partition(": ")
+    headline, _, cause = said_by(before, ConditionReason.STOPPING_PODS).partition(": ")
     if before is not None and headline and not is_restarting:
         if not index.there():
             yield _problem(ConditionReason.STOPPING_PODS, headline, "", lambda: cause)
         elif not _is_ready(index.jobset):
             headline, said = "pods that were stopped are made again", before.message
             yield PodProblem(ConditionType.RESTARTING, ConditionReason.RESTARTING_PODS, headline, lambda: said)
-
-
-def _before(train_job: TrainJob) -> Condition | None:
-    conditions = (train_job.status and train_job.status.conditions) or ()
-    held = (each for each in conditions if each.type == ConditionType.STOPPING and each.status == "True")
-    return next(held, None)
-
-
-def _said(condition: Condition | None, reason: ConditionReason) -> str:
-    """What the condition says for this reason, such as beside a lost node; empty if nothing."""
-    lines = [] if condition is None else f"{condition.reason}: {condition.message}".splitlines()
-    beginning = f"{reason}: "
-    return next((line for line in lines if line.startswith(beginning)), "").removeprefix(beginning)
 
 
 def _is_ready(jobset: Object) -> bool:
@@ -93,13 +79,9 @@ def _problem(reason: ConditionReason, headline: str, pod: str, details: Callable
     return PodProblem(ConditionType.STOPPING, reason, headline, details, evidence=Evidence(PODS.kind, pod, headline))
 
 
-def _cause(index: PodIndex, gone: DeletedPods, attempt: int, before: Condition | None) -> str:
-    """What has happened to the first one; once somebody has seen it, that remains, also for the next manager."""
-    culprit = gone.first_failure(index, attempt=attempt)
-    if culprit is not None and (culprit.disruption is not None or not culprit.is_taken_away):
-        return culprit.text
-    _, _, said = _said(before, ConditionReason.STOPPING_PODS).partition(": ")
-    return said or (culprit.text if culprit is not None else "")
+def _cause(index: PodIndex, gone: DeletedPods, attempt: int, train_job: TrainJob) -> str:
+    culprit = gone.first_failure(index, train_job, attempt=attempt)
+    return culprit.text if culprit is not None else ""
 
 
 def _named(pods: Iterable[Object]) -> str:
