@@ -508,7 +508,7 @@ IS_KNOWN = "pod a was deleted, and not by its Job"
         pytest.param(
             STOPPED,
             [jobset(active=1), pod("a", conditions=[HAS_SANDBOX])],
-            [("Restarting", "RestartingPods", "pods that were stopped are made again", STOPPED["message"])],
+            [("Restarting", "RestartingPods", "pods that were stopped are made again", IS_KNOWN)],
             id="gone, and made again by its Job",
         ),
         pytest.param(STOPPED, [jobset(ready=1), pod(phase="Running")], [], id="gone, and ready again"),

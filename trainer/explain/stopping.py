@@ -48,8 +48,10 @@ def still_there(snapshot: Snapshot) -> Iterator[Cause]:
         return
     said = [line.partition(": ") for line in reported_lines(condition)]
     message = next((text for reason, _, text in said if reason == ConditionReason.SUSPENDING_PODS), "")
-    if message:
-        going = [(pod, life) for pod in snapshot.pods if (life := pod_life(pod)).is_going]
+    lives = [(pod, pod_life(pod)) for pod in snapshot.pods]
+    is_lost = bool(lives) and all(life.node_lost_since for _, life in lives if not life.has_ended)
+    if message and not is_lost:  # a lost node is a cause of its own
+        going = [(pod, life) for pod, life in lives if life.is_going and not life.node_lost_since]
         remedy = _remedy(snapshot, going) if going else _WAIT
         yield Cause(ConditionReason.SUSPENDING_PODS, snapshot.subject, one_line(message), remedy, _pods(snapshot))
 

@@ -47,8 +47,7 @@ def stopping_pods(
         pods = [pod for pod in _read(index, index.there()) if age_of(pod).restart_attempt < attempt] or pods
     before = stop_of(train_job)
     if pods:
-        # It may have been resumed meanwhile.
-        is_suspension = bool(said_by(before, ConditionReason.SUSPENDING_PODS))
+        is_suspension = bool(said_by(before, ConditionReason.SUSPENDING_PODS))  # resumed meanwhile
         reason = ConditionReason.SUSPENDING_PODS if is_suspension else ConditionReason.STOPPING_PODS
         failed = attempt - 1 if is_restarting else attempt
         headline = f"{about(len(pods))} are stopping"
@@ -57,12 +56,12 @@ def stopping_pods(
         yield _problem(reason, headline, name_of(pods[0]), lambda: _cause(index, gone, failed, train_job))
         return
     headline, _, cause = said_by(before, ConditionReason.STOPPING_PODS).partition(": ")
-    if before is not None and headline and not is_restarting:
+    if headline and not is_restarting:
         if not index.there():
             yield _problem(ConditionReason.STOPPING_PODS, headline, "", lambda: cause)
         elif not _is_ready(index.jobset):
-            headline, said = "pods that were stopped are made again", before.message
-            yield PodProblem(ConditionType.RESTARTING, ConditionReason.RESTARTING_PODS, headline, lambda: said)
+            headline = "pods that were stopped are made again"
+            yield PodProblem(ConditionType.RESTARTING, ConditionReason.RESTARTING_PODS, headline, lambda: cause)
 
 
 def _is_ready(jobset: Object) -> bool:
