@@ -18,7 +18,7 @@ from trainer.framework import FailedContainer, first_failure
 from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import Object, metadata_of, name_of, namespace_of, uid_of
-from trainer.plugins.jobset.pod_index import PodIndex, is_in_trouble, is_there, lasting_problems, life_of, problems_of
+from trainer.plugins.jobset.pod_index import PodIndex, is_in_trouble, is_there, lasting, life_of, problems_of
 from trainer.workloads.disruption import deletion_of
 from trainer.workloads.pod_life import PodState
 
@@ -59,12 +59,13 @@ class DeletedPods:
 
     def problem_changed(self, old: CachedObject | None, new: CachedObject | None) -> bool:
         """Predicate: a pod got or lost a problem, or is gone without having ended."""
-        before, after = lasting_problems(old), lasting_problems(new)
+        of_old, of_new = (() if pod is None else problems_of(pod) for pod in (old, new))
+        before, after = lasting(of_old), lasting(of_new)
         if is_in_trouble(after) and not is_in_trouble(before) and new is not None:
             self._note(new, is_known=old is not None)
         if new is None and old is not None and is_in_trouble(before):
             self._remember(old.decode(), _owner(old))
-        has_vanished = new is None and old is not None and is_there(problems_of(old))
+        has_vanished = new is None and is_there(of_old)
         return before != after or has_vanished
 
     def first_failure(self, index: PodIndex, train_job: TrainJob, *, attempt: int) -> FailedContainer | None:

@@ -35,7 +35,7 @@ _USUAL = (_STARTS, _UNSEEN, _THERE)
 """Of pods that are on their way to their first start, or run."""
 
 
-class _Container(TypedDict, total=False):
+class _ContainerSpec(TypedDict, total=False):
     name: str | None
     restartPolicy: str | None
     restartPolicyRules: list[Any] | None
@@ -44,8 +44,8 @@ class _Container(TypedDict, total=False):
 class _Spec(TypedDict, total=False):
     nodeName: str | None
     restartPolicy: str | None
-    containers: list[_Container] | None
-    initContainers: list[_Container] | None
+    containers: list[_ContainerSpec] | None
+    initContainers: list[_ContainerSpec] | None
 
 
 class _Metadata(TypedDict, total=False):
@@ -63,7 +63,38 @@ class _Pod(TypedDict, total=False):
     status: dict[str, Any] | None
 
 
+class _Condition(msgspec.Struct, gc=False):
+    status: str = ""
+
+
+class _Present(msgspec.Struct, gc=False):
+    """What of a state is not read."""
+
+
+class _State(msgspec.Struct, gc=False):
+    running: _Present | None = None
+    waiting: _Present | None = None
+
+
+class _Container(msgspec.Struct, gc=False):
+    state: _State | None = None
+
+
+class _Status(msgspec.Struct, gc=False, rename="camel"):
+    phase: str | None = None
+    conditions: tuple[_Condition, ...] | None = None
+    init_container_statuses: tuple[_Container, ...] | None = None
+    container_statuses: tuple[_Container, ...] | None = None
+
+
+class _Glance(msgspec.Struct, gc=False):
+    """Enough of a pod to see that it runs, and that nothing has happened to it."""
+
+    status: _Status | None = None
+
+
 _pod = msgspec.json.Decoder(_Pod)
+_glance = msgspec.json.Decoder(_Glance)
 
 
 def life_of(pod: CachedObject) -> PodLife:
@@ -71,9 +102,9 @@ def life_of(pod: CachedObject) -> PodLife:
     return pod_life(_pod.decode(pod.raw))
 
 
-def lasting_problems(pod: CachedObject | None) -> list[str]:
-    """The problems of a pod that is more than on its way to its node and its first start."""
-    return [] if pod is None else [problem for problem in problems_of(pod) if not problem.endswith(_USUAL)]
+def lasting(problems: Sequence[str]) -> list[str]:
+    """Those of a pod that is more than on its way to its node and its first start."""
+    return [problem for problem in problems if not problem.endswith(_USUAL)]
 
 
 def problems_of(pod: CachedObject) -> tuple[str, ...]:
@@ -102,14 +133,33 @@ def is_unseen(pod: CachedObject) -> bool:
 
 
 def _problems(pod: CachedObject) -> tuple[str, ...]:
-    life, labels = life_of(pod), pod.labels
+    labels = pod.labels
     owner = _owner(pod.key.namespace, labels.get(JOBSET_NAME, ""), labels.get(JOBSET_UID, ""))
+    if _runs(pod):
+        return (f"{owner}{_THERE}",)
+    life = life_of(pod)
     if life.has_ended:
         if life.state is PodState.SUCCEEDED:
             return ()
         is_leaving = pod.meta.deletion_timestamp is not None
         return (f"{owner}{_FAILED}", *(() if is_leaving else (f"{owner} failed in {labels.get(REPLICATED_JOB, '')}",)))
     return (*(f"{owner}{problem}" for problem in _unfinished(life)), f"{owner}{_THERE}")
+
+
+def _runs(pod: CachedObject) -> bool:
+    """Whether a pod runs and nothing has happened to it, as nearly always, which a glance at it tells."""
+    if pod.meta.deletion_timestamp is not None:
+        return False
+    status = _glance.decode(pod.raw).status
+    if status is None or status.phase != "Running" or not status.container_statuses:
+        return False
+    for condition in status.conditions or ():
+        if condition.status == "False":
+            return False
+    for each in status.init_container_statuses or ():
+        if each.state is not None and each.state.waiting is not None:
+            return False
+    return all(each.state is not None and each.state.running is not None for each in status.container_statuses)
 
 
 def _unfinished(life: PodLife) -> tuple[str, ...]:
