@@ -114,6 +114,33 @@ def test_size_and_resources_while_suspended(before: Object | None, change: dict[
 
 
 @pytest.mark.parametrize(
+    ("before", "after"),
+    [pytest.param(None, 3, id="added"), pytest.param(1, 3, id="changed"), pytest.param(1, None, id="taken-back")],
+)
+@pytest.mark.parametrize("is_elastic", [False, True])
+@pytest.mark.parametrize(
+    ("change", "suspend", "end", "may_change"),
+    [
+        pytest.param({}, True, "", True, id="suspended"),
+        pytest.param({"suspend": False}, True, "", True, id="and-resumed"),
+        pytest.param({}, False, "", False, id="running"),
+        pytest.param({"suspend": True}, False, "", False, id="suspended-by-this-update"),
+        pytest.param({}, True, "Failed", False, id="ended"),
+    ],
+)
+def test_restarts_may_change_while_suspended(
+    before: int | None, after: int | None, is_elastic: bool, change: Object, suspend: bool, end: str, may_change: bool
+) -> None:
+    """As the number of nodes may: the JobSet is created again."""
+    make = elastic if is_elastic else stored
+    old = changed(make(created=True, suspend=suspend), maxRestarts=before)
+    if end:
+        old["status"]["conditions"].append(old["status"]["conditions"][0] | {"type": end})
+    expected = [] if may_change else [f"spec.maxRestarts: Forbidden: {rules.RESTARTS_IMMUTABLE}"]
+    assert refused(changed(old, maxRestarts=after, **change), old) == expected
+
+
+@pytest.mark.parametrize(
     ("field", "value"),
     [
         ("runtimeRef", {"name": "b"}),

@@ -144,6 +144,26 @@ async def test_a_training_that_has_run(cluster: Cluster) -> None:
             assert cluster.train_job["status"][name] == former[name]
 
 
+async def test_restarts_of_another_jobset(cluster: Cluster) -> None:
+    """It has the limit that the TrainJob states by then, and counts from nothing; so does the status."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(maxRestarts=1))
+        jobset = cluster.jobset
+        await cluster.put(jobset | {"status": {"restarts": 3, "restartsCountTowardsMax": 1}})
+        counted = {"disruptions": 2, "failures": 1, "maxRestarts": 1}
+        assert cluster.train_job["status"]["restarts"] == counted
+        await cluster.change(cluster.train_job, suspend=True)
+        await cluster.run_jobset(suspended=1)
+        await cluster.put(cluster.jobset | {"status": {"restarts": 3, "restartsCountTowardsMax": 1}})
+        await cluster.change(cluster.train_job, maxRestarts=4)
+        assert deletions(cluster) == 1
+        assert cluster.train_job["status"]["restarts"] == counted
+        await cluster.collect()
+        await cluster.run_jobset(suspended=1)
+        assert cluster.jobset["spec"]["failurePolicy"]["maxRestarts"] == 4
+        assert "restarts" not in cluster.train_job["status"]
+
+
 async def test_a_second_admission(cluster: Cluster) -> None:
     """The pods have the node selectors, tolerations and resources of the second alone."""
 

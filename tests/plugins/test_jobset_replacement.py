@@ -98,6 +98,10 @@ ON_SPOT = override(
             override(tolerations=[{"key": "a"}]), override(tolerations=[{"key": "b"}]), True, id="another-toleration"
         ),
         pytest.param({"trainer": {"image": "old"}}, {"trainer": {"image": "new"}}, False, id="image"),
+        pytest.param({}, {"maxRestarts": 0}, True, id="restarts-added"),
+        pytest.param({"maxRestarts": 1}, {"maxRestarts": 2}, True, id="restarts"),
+        pytest.param({"maxRestarts": 0}, {}, True, id="restarts-taken-back"),
+        pytest.param({"maxRestarts": 1}, {"maxRestarts": 1}, False, id="same-restarts"),
     ],
 )
 @pytest.mark.parametrize("suspend", [True, False])
@@ -124,7 +128,7 @@ def test_what_another_jobset_is_made_for_is_recorded() -> None:
     jobs: list[Object] = [{}, {"image": "new"}, {"numNodes": 2}, {"resourcesPerNode": LARGE}]
     fixed = [component(train_job(trainer=job)).fixed for job in jobs]
     assert fixed[0] == fixed[1]
-    assert fixed[0] not in fixed[2:]
+    assert fixed[0] not in [*fixed[2:], component(train_job(trainer={}, maxRestarts=1)).fixed]
 
 
 @pytest.mark.parametrize(
@@ -220,18 +224,21 @@ def test_claims_of_a_jobset(retention: str | None, counts: list[Object], note: s
 @pytest.mark.parametrize(
     ("change", "status", "field"),
     [
-        pytest.param({"numNodes": 3}, STARTED, "spec.trainer.numNodes", id="nodes"),
-        pytest.param({"numNodes": 2, "resourcesPerNode": LARGE}, STARTED, "spec.trainer.resourcesPerNode", id="cpu"),
-        pytest.param({"numNodes": 2}, STARTED, "", id="nothing"),
-        pytest.param({"numNodes": 3}, {"jobsStatus": [NONE]}, "", id="never-started"),
-        pytest.param({"numNodes": 3}, {}, "", id="without-jobs"),
+        pytest.param({"trainer": {"numNodes": 3}}, STARTED, "spec.trainer.numNodes", id="nodes"),
+        pytest.param(
+            {"trainer": {"numNodes": 2, "resourcesPerNode": LARGE}}, STARTED, "spec.trainer.resourcesPerNode", id="cpu"
+        ),
+        pytest.param({"trainer": {"numNodes": 2}, "maxRestarts": 1}, STARTED, "spec.maxRestarts", id="restarts"),
+        pytest.param({"trainer": {"numNodes": 2}}, STARTED, "", id="nothing"),
+        pytest.param({"trainer": {"numNodes": 3}}, {"jobsStatus": [NONE]}, "", id="never-started"),
+        pytest.param({"trainer": {"numNodes": 3}}, {}, "", id="without-jobs"),
     ],
 )
 def test_admission_refuses_what_claims_do_not_allow(change: Object, status: Object, field: str) -> None:
     """Its author learns at once that the number of nodes stays."""
     blueprint = runtime(replicated_job("node", MOUNTING), jobset={"volumeClaimPolicies": [CLAIMS]})
     old = train_job(suspend=True, trainer={"numNodes": 2}, status=status)
-    new = train_job(suspend=True, trainer=change, status=status)
+    new = train_job(suspend=True, status=status, **change)
     pipeline = Pipeline(Registry([PlainML(), JobSetPlugin(StaticReader())]))
     errors = [error for error in pipeline.review(new, blueprint, old).errors if "volumeClaimPolicies" in str(error)]
     assert [error.field for error in errors] == ([field] if field else [])

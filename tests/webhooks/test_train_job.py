@@ -11,7 +11,7 @@ from tests.framework.static_reader import StaticReader
 from tests.webhooks.bad_inputs import CREATED
 from tests.webhooks.blueprints import RUNTIMES, StaticRuntimes, blueprint, job, override, trainer
 from tests.webhooks.requests import admit
-from trainer.api.rules import CREATED_IMMUTABLE
+from trainer.api.rules import CREATED_IMMUTABLE, RESTARTS_IMMUTABLE
 from trainer.api.trainjob import TrainJob
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import AdmissionWarning
@@ -340,7 +340,8 @@ async def test_another_runtime_before_the_jobs_exist() -> None:
 
 
 async def test_restarts_are_limited_before_the_jobs_exist() -> None:
-    """Afterwards the JobSet cannot change its limit."""
+    """Afterwards only while it is suspended, for the JobSet cannot change its limit."""
     assert (await admit(job(maxRestarts=2), job())).allowed
     late = await admit(job(maxRestarts=2, status=CREATED), job(status=CREATED))
-    assert late.message == f"spec.maxRestarts: Forbidden: {CREATED_IMMUTABLE}"
+    assert late.message == f"spec.maxRestarts: Forbidden: {RESTARTS_IMMUTABLE}"
+    assert (await admit(job(maxRestarts=2, status=CREATED), job(suspend=True, status=CREATED))).allowed

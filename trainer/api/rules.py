@@ -26,6 +26,10 @@ TRAINER_IMMUTABLE: Final = (
     "is immutable once the Jobs have been created, except numNodes and resourcesPerNode while the TrainJob is "
     f"suspended: suspend it before, or {_AGAIN}"
 )
+RESTARTS_IMMUTABLE: Final = (
+    "is immutable once the Jobs have been created, except while the TrainJob is suspended: "
+    f"suspend it before, or {_AGAIN}"
+)
 SCALE_BOUNDS: Final = (
     "must be between minNodes and maxNodes of status.scale: the elastic training runs on no other number"
 )
@@ -109,6 +113,7 @@ def train_job_rules() -> list[Object]:
         _of_new("self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')", NAME_FORM),
         *(_fixed_once_created(name) for name in ("runtimeRef", "datasetConfig", "modelConfig")),
         _fixed_trainer(),
+        _fixed_restarts(),
         _bounded_nodes(),
         *(_fixed_unless_suspended(name) for name in ("labels", "annotations", "jobSetMetadata", "podSpecOverrides")),
         _fixed_overrides(),
@@ -142,6 +147,12 @@ def _fixed_trainer() -> Object:
     resources = f"({_WAS_SUSPENDED} || ({same['resourcesPerNode']}))"
     resized = f"!{_FINISHED} && has({new}) && {size} && {resources} && {others}"
     return _forbidden(f"!({_CREATED}) || ({unchanged}) || ({resized})", TRAINER_IMMUTABLE, "trainer")
+
+
+def _fixed_restarts() -> Object:
+    unchanged = _same("self.spec", "oldSelf.spec", "maxRestarts")
+    is_free = f"({_WAS_SUSPENDED} && !{_FINISHED})"
+    return _forbidden(f"!({_CREATED}) || ({unchanged}) || {is_free}", RESTARTS_IMMUTABLE, "maxRestarts")
 
 
 def _bounded_nodes() -> Object:

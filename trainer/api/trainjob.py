@@ -215,7 +215,7 @@ class TrainJobSpec(ApiModel):
     """Whether the training is suspended: its pods are deleted until it is resumed."""
     max_restarts: Count | None = None
     """How often all nodes start again after a failure, before the training fails. What the runtime says when absent:
-    with ours 0, and disruptions do not count. Cannot be changed once the Jobs have been created."""
+    with ours 0, and disruptions do not count. Once the Jobs have been created it can be changed while suspended."""
     active_deadline_seconds: Annotated[Int64, Field(ge=1)] | None = None
     """Seconds that the training may take, from its creation or from the last time it was resumed; then it fails with
     DeadlineExceeded and its Jobs are deleted. No limit when absent. Cannot be changed."""

@@ -257,7 +257,7 @@ class TrainJobStatus(ApiModel):
     scale: NodeScale | None = None
     """How many nodes an elastic training has and may have; absent for every other training, whose number is fixed."""
     restarts: RestartCounts | None = None
-    """How often all nodes have started again; absent while they never have."""
+    """How often the JobSet has started all nodes again; absent while it never has, as when it was made anew."""
     runtime_digest: Annotated[str, Field(max_length=64)] | None = None
     """SHA-256 of the kind, name and spec of the runtime that the Jobs were built on. The snapshot of the runtime is
     used only when it has this digest."""

@@ -7,12 +7,13 @@
 | labels, annotations, jobSetMetadata; nodeSelector, tolerations, schedulingGates, metadata and what says who changes
   them of podSpecOverrides | before the Jobs exist, then while suspended |
 | trainer.numNodes of an elastic training | between its bounds, until it ends |
-| trainer.numNodes of any other training, trainer.resourcesPerNode | before the Jobs exist, then while suspended |
+| trainer.numNodes of any other training, trainer.resourcesPerNode, maxRestarts | before the Jobs exist, then while
+  suspended |
 | everything else | before the Jobs exist |
 
 The Jobs exist when the condition Created is true. While suspended means: suspended before or after the change, and no
-Job has active pods; JobSet allows the same changes then. For the trainer it means: suspended before the change; JobSet
-never allows that one, so a suspended JobSet is created again once its pods have ended.
+Job has active pods; JobSet allows the same changes then. For trainer and maxRestarts it means: suspended before the
+change; JobSet never allows that one, so a suspended JobSet is created again once its pods have ended.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from trainer.api.rules import (
     DEADLINE_IMMUTABLE,
     MANAGED_BY_IMMUTABLE,
     OVERRIDES_IMMUTABLE,
+    RESTARTS_IMMUTABLE,
     SUSPENDED_ONLY,
     TRAINER_IMMUTABLE,
 )
@@ -39,7 +41,8 @@ _IMMUTABLE = {
     "managedBy": MANAGED_BY_IMMUTABLE,
     "activeDeadlineSeconds": DEADLINE_IMMUTABLE,
 }
-_FIXED_ONCE_CREATED = ("runtimeRef", "trainer", "datasetConfig", "modelConfig", "maxRestarts")
+_RESTARTS = "maxRestarts"
+_FIXED_ONCE_CREATED = ("runtimeRef", "trainer", "datasetConfig", "modelConfig", _RESTARTS)
 _SIZE = ("numNodes", "resourcesPerNode")
 _SCHEDULING = ("labels", "annotations", "jobSetMetadata")
 _SCHEDULING_OF_PODS = (
@@ -63,11 +66,11 @@ def forbidden_changes(old: Object, new: Object) -> Iterator[FieldError]:
     if not is_condition_true(old, ConditionType.CREATED):
         return
     yield from _out_of_bounds(old, before, after)
-    before = _resized(old, before, after)
+    if not any(is_condition_true(old, end) for end in (ConditionType.COMPLETE, ConditionType.FAILED)):
+        before = _with_restarts(_resized(old, before, after), after)
     for name in _FIXED_ONCE_CREATED:
         yield from (
-            forbidden(path, TRAINER_IMMUTABLE if _is_of_size(path) else CREATED_IMMUTABLE)
-            for path in changes(before.get(name), after.get(name), f"spec.{name}")
+            forbidden(path, _immutable(path)) for path in changes(before.get(name), after.get(name), f"spec.{name}")
         )
     former, present = _without_scheduling(before), _without_scheduling(after)
     if former != present:
@@ -99,8 +102,6 @@ def _resized(old: Object, before: Object, after: Object) -> Object:
     if not isinstance(wanted, dict):
         return before
     is_elastic, is_suspended = bool((old.get("status") or {}).get("scale")), bool(before.get("suspend"))
-    if any(is_condition_true(old, end) for end in (ConditionType.COMPLETE, ConditionType.FAILED)):
-        return before
     may_change = {
         "numNodes": _nodes(after) is not None if is_elastic else is_suspended,
         "resourcesPerNode": is_suspended,
@@ -111,10 +112,21 @@ def _resized(old: Object, before: Object, after: Object) -> Object:
     return before | {"trainer": trainer} if changed else before
 
 
-def _is_of_size(path: str) -> bool:
-    """Whether a path is that of the trainer, or of what may change of it."""
+def _with_restarts(before: Object, after: Object) -> Object:
+    """The former spec, with the number of restarts that may change while it is suspended."""
+    if not before.get("suspend"):
+        return before
+    kept = {name: value for name, value in before.items() if name != _RESTARTS}
+    return kept | {name: after[name] for name in (_RESTARTS,) if name in after}
+
+
+def _immutable(path: str) -> str:
+    """The rule for a path: it says what may change while suspended of the trainer, and that the restarts may."""
+    if path == f"spec.{_RESTARTS}":
+        return RESTARTS_IMMUTABLE
     place = path.removeprefix("spec.trainer")
-    return not place or place.lstrip(".").split(".")[0] in _SIZE
+    is_of_size = not place or place.lstrip(".").split(".")[0] in _SIZE
+    return TRAINER_IMMUTABLE if is_of_size else CREATED_IMMUTABLE
 
 
 def _nodes(spec: Object) -> Any:

@@ -111,7 +111,7 @@ class StatusReport:
     """Conditions of the plugin (KEP-2170, "State Transition"). One that is left out stays as it was; report
     `holds=False` for what no longer holds. They are final once the TrainJob has ended. Defaults to none."""
     restarts: RestartCounts | None = None
-    """How often all child Jobs have started again. Defaults to never, or to what is known already."""
+    """How often all child Jobs have started again. Defaults to never, or without counts to what is known already."""
 
     def __post_init__(self) -> None:
         names = [count.name for count in self.jobs or ()]

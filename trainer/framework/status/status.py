@@ -192,7 +192,7 @@ class Observation:
     scale: NodeScale | None = None
     """How many nodes an elastic training has and may have; None for every other, and when it is unknown."""
     restarts: RestartCounts | None = None
-    """How often all Jobs have started again; None when they never have, and when it is unknown."""
+    """How often the Jobs that are counted have started again; None when they never have, and when it is unknown."""
     pod_problems: Sequence[PodProblem] = ()
     """The problems that keep pods from running. Defaults to none."""
     conditions: Sequence[StatusCondition] = ()
@@ -260,7 +260,7 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
         start_time=previous.start_time,
         observed_generation=generation,
         scale=scale,
-        restarts=seen.restarts or previous.restarts,
+        restarts=previous.restarts if seen.jobs is None else seen.restarts,
         runtime_digest=digest,
     )
     if has_finished:

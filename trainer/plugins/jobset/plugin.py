@@ -56,7 +56,7 @@ from trainer.plugins.jobset.pod_index import (
     problems_of,
 )
 from trainer.plugins.jobset.pod_problems import is_restarting, restart_counts, restarts, suspended_by_others, waits
-from trainer.plugins.jobset.replacement import check_replacement, pods_of
+from trainer.plugins.jobset.replacement import check_replacement, fixed_of
 from trainer.plugins.jobset.revision import node_scale, resuspend_jobset, revise_jobset
 from trainer.plugins.jobset.stopping import stopping_pods, suspended_pods
 from trainer.workloads import JOBSETS
@@ -137,7 +137,7 @@ class JobSetPlugin:
                 self._waiting.note(key_of(existing), waits=bool(revision.replacement.awaits))
             return revision
 
-        yield Component(JOBSETS, jobset, revise=revise, fixed=pods_of(jobset), runs_pods=True)
+        yield Component(JOBSETS, jobset, revise=revise, fixed=fixed_of(jobset), runs_pods=True)
 
     def suspension(self, train_job: TrainJob) -> Iterator[Component]:
         """The JobSet as it exists, suspended or resumed."""

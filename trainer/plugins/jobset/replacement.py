@@ -1,8 +1,8 @@
-"""When a suspended JobSet is deleted and created again, because its TrainJob asks for other pods.
+"""When a suspended JobSet is deleted and created again, because its TrainJob asks for other pods or restarts.
 
-JobSet lets neither the number nor the resources of pods change. Node selectors, tolerations, scheduling gates, labels
-and annotations may, but Jobs that exist keep what they have of them: JobSet only adds to them when it resumes them, so
-that after another admission pods would have the node selectors of both.
+JobSet lets neither the number nor the resources of pods change, nor how often they start again. Node selectors,
+tolerations, scheduling gates, labels and annotations may, but Jobs that exist keep what they have of them: JobSet only
+adds to them when it resumes them, so that after another admission pods would have the node selectors of both.
 
 Nothing that runs is replaced, and no data: claims of `volumeClaimPolicies` that are deleted with a JobSet keep a JobSet
 that has run, and those that are retained keep any, since JobSet creates none whose claims exist.
@@ -15,7 +15,7 @@ from itertools import islice
 
 from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID
 from trainer.api.jobset_pods import is_made_by
-from trainer.api.trainjob import TrainJob
+from trainer.api.trainjob import TrainJob, TrainJobSpec
 from trainer.framework import FieldError, Reader, RuntimeInfo, differences, forbidden
 from trainer.kube.objects import Object, controller_of, has_finished, labels_of, mapping_at, name_of, namespace_of
 from trainer.kube.resource import PODS
@@ -31,20 +31,21 @@ _LOST = "its volume claims are deleted with a JobSet, and their data would be lo
 _RETAINED = "JobSet creates no JobSet whose volume claims exist"
 
 
-def pods_of(jobset: Object) -> Object:
-    """What a JobSet can change of its pods only by another JobSet, by replicated Job."""
-    return {job["name"]: _pods_of(job) for job in jobset["spec"].get("replicatedJobs") or []}
+def fixed_of(jobset: Object) -> Object:
+    """What a JobSet can change only by another JobSet: its restarts, and of its pods by replicated Job."""
+    return {"maxRestarts": _restarts_of(jobset), "pods": _all_pods_of(jobset)}
 
 
-def needs_other_pods(desired: Object, existing: Object, *, was_resumed: bool) -> bool:
-    """Whether pods of the existing JobSet would have another size, other resources, or more than is asked for.
+def needs_another(desired: Object, existing: Object, *, was_resumed: bool) -> bool:
+    """Whether the existing JobSet has another limit of restarts, or pods of another size, or more than is asked for.
 
     What is asked for in addition is added to them. Before the JobSet was ever resumed its tolerations are no reason:
     older releases of Kueue name those of a flavor alone, and count on JobSet to keep the others.
     """
-    wanted, present = pods_of(desired), pods_of(existing)
+    wanted, present = _all_pods_of(desired), _all_pods_of(existing)
     lists = _LISTS if was_resumed else _GATES
-    return wanted.keys() != present.keys() or any(
+    has_others = wanted.keys() != present.keys() or _restarts_of(desired) != _restarts_of(existing)
+    return has_others or any(
         _has_another_size(wanted[name], present[name]) or _has_more(wanted[name], present[name], lists)
         for name in wanted
     )
@@ -84,18 +85,34 @@ def run_again(jobset: Object) -> str:
 
 
 def check_replacement(info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:
-    """Errors of a suspended TrainJob that asks for other pods although its JobSet has to stay."""
+    """Errors of a suspended TrainJob that asks for other pods or restarts although its JobSet has to stay."""
     if old is None or old.status is None or old.status.scale is not None or not old.spec.suspend:
         return
     has_started = old.status.start_time is not None
     if not (old.status.jobs_status or has_started):
         return
     kept = kept_by_claims({"spec": info.template.to_object()}, was_resumed=has_started)
-    before, after = old.spec.trainer, new.spec.trainer
+    if kept:
+        rule = f"cannot change, because {info.runtime} has volumeClaimPolicies: {kept}; submit another TrainJob"
+        yield from (forbidden(field, rule) for field in _changed(old.spec, new.spec))
+
+
+def _changed(old: TrainJobSpec, new: TrainJobSpec) -> Iterator[str]:
     for name, field in (("num_nodes", "numNodes"), ("resources_per_node", "resourcesPerNode")):
-        if kept and getattr(before, name, None) != getattr(after, name, None):
-            rule = f"cannot change, because {info.runtime} has volumeClaimPolicies: {kept}; submit another TrainJob"
-            yield forbidden(f"spec.trainer.{field}", rule)
+        if getattr(old.trainer, name, None) != getattr(new.trainer, name, None):
+            yield f"spec.trainer.{field}"
+    if old.max_restarts != new.max_restarts:
+        yield "spec.maxRestarts"
+
+
+def _restarts_of(jobset: Object) -> int | None:
+    """How often it starts again after a failure; None without a failure policy."""
+    policy = jobset["spec"].get("failurePolicy")
+    return None if policy is None else policy.get("maxRestarts") or 0
+
+
+def _all_pods_of(jobset: Object) -> Object:
+    return {job["name"]: _pods_of(job) for job in jobset["spec"].get("replicatedJobs") or []}
 
 
 def _pods_of(job: Object) -> Object:

@@ -7,8 +7,8 @@ the cluster allows that.
 `suspend` has several writers: the TrainJob, and those that suspend and resume JobSets themselves, such as Kueue. We
 write it when the TrainJob changes it, and note that in an annotation; otherwise the JobSet stays as others left it.
 
-Where the TrainJob asks for other pods, a suspended JobSet is deleted and created again once nothing of it runs; until
-then it stays suspended and as it is. See `trainer.plugins.jobset.replacement`.
+Where the TrainJob asks for other pods or restarts, a suspended JobSet is deleted and created again once nothing of it
+runs; until then it stays suspended and as it is. See `trainer.plugins.jobset.replacement`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trainer.api.jobset_labels import JOBSET_NAME, REPLICATED_JOB
 from trainer.api.trainjob_status import NodeScale
 from trainer.framework import ADOPTED, APPLIED_HASH, Reader, Replacement, Revision, RuntimeInfo, differences
 from trainer.kube.objects import Object, annotations_of, name_of
-from trainer.plugins.jobset.replacement import kept_by_claims, needs_other_pods, run_again, unfinished
+from trainer.plugins.jobset.replacement import kept_by_claims, needs_another, run_again, unfinished
 
 NODE_RANGE = "trainer.kubeflow.org/node-range"
 """Annotation of the JobSet of an elastic training: `<replicated Job>=<fewest>:<most>` nodes."""
@@ -114,7 +114,7 @@ def revise_jobset(desired: Object, existing: Object, reader: Reader) -> Revision
     if unsized is None or revision is None:
         return revision
     was_resumed = not _is_unused(existing)
-    if not needs_other_pods(desired, existing, was_resumed=was_resumed):
+    if not needs_another(desired, existing, was_resumed=was_resumed):
         return revision
     kept = kept_by_claims(existing, was_resumed=was_resumed)
     if not kept:
