@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -23,6 +24,11 @@ def wrapped(error: OSError) -> Exception:
     [
         pytest.param(OSError(errno.ENOSPC, ""), "/ck is full; the checkpoints in it stay", id="full"),
         pytest.param(wrapped(OSError(errno.EDQUOT, "")), "/ck is full; the checkpoints in it stay", id="quota"),
+        pytest.param(
+            RuntimeError("Error while serializing: I/O error: No space left on device (os error 28)"),
+            "/ck is full; the checkpoints in it stay",
+            id="full-in-words",
+        ),
         pytest.param(
             OSError(errno.EROFS, ""),
             "/ck is read-only: TRAINER_CHECKPOINT_DIR must be a directory that can be written",
@@ -43,6 +49,20 @@ def wrapped(error: OSError) -> Exception:
 def test_reason(error: Exception, expected: str) -> None:
     """The cause and the remedy are one sentence, also where a library hides the error of the disk."""
     assert settings.reason(error, Path("/ck")) == expected
+
+
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        pytest.param(4096, "{} is full; the checkpoints in it stay", id="full"),
+        pytest.param(1 << 30, "RuntimeError('basic_ios::clear: iostream error')", id="not-full"),
+    ],
+)
+def test_an_error_that_says_nothing(left: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where PyTorch says only that a write has failed, the space that is left says why."""
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_bavail=left, f_frsize=1))
+    error = RuntimeError("basic_ios::clear: iostream error")
+    assert settings.reason(error, tmp_path) == said.format(tmp_path)
 
 
 @pytest.mark.parametrize(

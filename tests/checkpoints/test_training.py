@@ -183,6 +183,18 @@ def test_intervals(tmp_path: Path) -> None:
     assert run(tmp_path, TRAINER_CHECKPOINT_SECONDS="0")[1] == ["after 6 [1, 2, 3, 4, 5, 6]"]
 
 
+def test_an_interval_without_a_checkpoint(tmp_path: Path) -> None:
+    """The time to the next one is waited for also where one was not saved, so that a full disk costs little time."""
+    before = (
+        "import time\n"
+        "now = [time.monotonic()]\n"
+        "time.monotonic = lambda: now[0]\n"
+        "checkpoints.save = lambda state, step: print('not saved', step)"
+    )
+    code, printed, _ = run(tmp_path, before, "now[0] += 10", TRAINER_CHECKPOINT_SECONDS="25")
+    assert (code, printed) == (0, ["after 0 []", "not saved 3", "not saved 6"])
+
+
 @pytest.mark.parametrize(
     ("variables", "said"),
     [

@@ -24,6 +24,12 @@ OWNER = "TRAINER_CHECKPOINT_OWNER"
 _POD_OF_JOBSET = re.compile(r"(.+?)-(?:trainer-)?[^-]+-[0-9]+-[0-9]+")
 _NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_NUMBER = re.compile(r"\(os error ([0-9]{1,3})\)")
+"""In errors of libraries in Rust, such as safetensors."""
+_FAILED_WRITES = ("iostream error", "PytorchStreamWriter", "inline_container.cc")
+"""In errors of PyTorch where it writes into a file that it has opened by itself."""
+_LITTLE = 1 << 20
+"""Bytes that are left of a full disk, as what is written last may need more."""
 
 _said: set[str] = set()
 
@@ -97,7 +103,7 @@ def reason(error: BaseException, path: Path) -> str:
     seen: BaseException | None = error
     while seen is not None and not (isinstance(seen, OSError) and seen.errno):
         seen = seen.__cause__ or seen.__context__
-    number = seen.errno if isinstance(seen, OSError) else 0
+    number = seen.errno if isinstance(seen, OSError) else _hidden_number(error, path)
     if number in _FULL:
         return f"{path} is full; the checkpoints in it stay"
     if number == errno.EROFS:
@@ -107,6 +113,18 @@ def reason(error: BaseException, path: Path) -> str:
     if number in {errno.EEXIST, errno.ENOTDIR}:
         return f"{path} is not a directory: {DIRECTORY} must be one"
     return f"{path}: {seen}" if isinstance(seen, OSError) else f"{error!r:.300}"
+
+
+def _hidden_number(error: BaseException, path: Path) -> int:
+    """The number of an error of the disk that a library tells as a text, or not at all as PyTorch does; 0 for none."""
+    match = _NUMBER.search(str(error))
+    if match is not None:
+        return int(match[1])
+    with suppress(OSError):
+        if any(words in str(error) for words in _FAILED_WRITES):
+            space = os.statvfs(path)
+            return errno.ENOSPC if space.f_bavail * space.f_frsize < _LITTLE else 0
+    return 0
 
 
 def seconds() -> float:

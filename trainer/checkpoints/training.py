@@ -109,7 +109,7 @@ class Training:
         meetings = self._meetings_now()
         if self._is_apart or meetings is None:
             self._end_if(self._signal.came_at is not None)
-            return not self._is_apart and (is_over or self._is_ending)
+            return not self._is_apart and self._begins_anew(is_over or self._is_ending)
         try:
             decision = meetings.step(self._signal, is_over)
             if decision is not None:
@@ -122,7 +122,13 @@ class Training:
         if decision is None:
             return False
         self._end_if(decision.ends)
-        return decision.saves
+        return self._begins_anew(decision.saves)
+
+    def _begins_anew(self, saves: bool) -> bool:
+        """The time to the next checkpoint begins, whether this one succeeds or not."""
+        if saves:
+            self._saved_at = time.monotonic()
+        return saves
 
     def group(self) -> ranks.Group | None:
         """The ranks, once they have met; None for a process that is alone."""

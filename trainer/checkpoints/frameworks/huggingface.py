@@ -122,6 +122,8 @@ class _Run(TrainerCallback):
             if own and not self._is_moved:
                 raise  # it is where the script wants it; elsewhere, it must not end the training
             runs.failed(step, self._directory, error)
+            if self._is_moved and (ours is None or ours.rank == 0):
+                shutil.rmtree(self._place, ignore_errors=True)  # others may need the space
         else:
             self._conclude(step, name)
 
