@@ -75,12 +75,13 @@ LANES = {
 }
 
 NIGHTLY = (
+    "e2e/checkpoints/test_frameworks.py",
+    "e2e/checkpoints/test_processes.py",
     "e2e/failures",
     "e2e/test_callbacks.py",
     "e2e/test_chart.py",
     "e2e/test_examples.py",
     "e2e/test_flux.py",
-    "e2e/test_framework_checkpoints.py",
     "e2e/test_image.py",
     "e2e/test_injection.py",
     "e2e/test_kep_examples.py",

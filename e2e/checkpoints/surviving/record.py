@@ -1,4 +1,4 @@
-"""What a training of `e2e/test_survival.py` records of its steps, over all its pods, and how slowly it makes them.
+"""What a training of `test_survival.py` records of its steps, over all its pods, and how slowly it makes them.
 
 The record lies beside the checkpoints, or in RECORD. The first SLOW_RUNS runs (default 1) of a training that may be
 interrupted are slow, most of all from its step `THIRD` on, so that a test can interrupt it there.

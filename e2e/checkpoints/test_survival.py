@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from e2e.checkpoints.surviving.record import STARTED, STEPS, THIRD
 from e2e.cluster import Cluster, train_job
 from e2e.manager import manager as make_manager
 from e2e.prerequisites import needs_module
 from e2e.progress_view import progress
-from e2e.surviving.record import STARTED, STEPS, THIRD
 from e2e.waiting import until
 
 SCRIPTS = Path(__file__).with_name("surviving")

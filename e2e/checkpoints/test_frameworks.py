@@ -148,6 +148,7 @@ def started(
 ) -> tuple[int, dict[int, float], str]:
     """Run a training with the reporter: its exit code, the losses of its steps, and all that it has written."""
     text = COMMON + script.replace("EPOCHS", str(epochs)).replace("RESUME", resume)
+    text += "\nsys.stdout.flush()\nos._exit(0)\n"  # threads of frameworks may abort a process that Python takes down
     (directory / "train.py").write_text(text)
     install(directory / "reporter")
     if is_on_a_volume:
