@@ -223,6 +223,15 @@ def test_a_rank_is_killed(directory: Path) -> None:
     assert said(output, "begins after") == {"0": str(newest), "1": str(newest)}
 
 
+def test_a_state_that_needs_trust(directory: Path) -> None:
+    """What cannot be loaded without running code is said when it is saved, and not only after an interruption."""
+    lines = "import numpy, torch", "from trainer_reporter import checkpoints", "state = {'best': numpy.float64(3)}"
+    (directory / "train.py").write_text("\n".join((*lines, *["checkpoints.save(state, 1)"] * 2)))
+    code, output = run(directory, [sys.executable, str(directory / "train.py")])
+    assert code == 0, output
+    assert output.count("trainer: the state can only be loaded with load(state, weights_only=False): it has ") == 1
+
+
 def wait_for(process: subprocess.Popen[str], text: str) -> None:
     """Read the output of a process until it says something."""
     assert process.stdout is not None

@@ -10,8 +10,11 @@ import pickle
 import random
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from trainer.checkpoints.settings import complain
 
 _TORCH, _PICKLE, _OWN = "state.pt", "state.pickle", "random-{}.json"
 _WRAPPERS = {"DistributedDataParallel": "module", "DataParallel": "module", "OptimizedModule": "_orig_mod"}
@@ -45,7 +48,9 @@ def write(values: Mapping[str, Any], directory: Path) -> None:
         Exception: whatever PyTorch, pickle or the disk refuse.
     """
     shared = {name: _saved(value) for name, value in values.items() if not isinstance(value, RandomState)}
-    _dump(shared, directory / (_PICKLE if sys.modules.get("torch") is None else _TORCH))
+    path = directory / (_PICKLE if sys.modules.get("torch") is None else _TORCH)
+    _dump(shared, path)
+    _say_what_needs_trust(path)
 
 
 def read(directory: Path, map_location: Any, weights_only: bool) -> dict[str, Any]:
@@ -122,6 +127,17 @@ def _dump(values: dict[str, Any], path: Path) -> None:
             pickle.dump(values, file, protocol=4)
         else:
             torch.save(values, file)
+
+
+def _say_what_needs_trust(path: Path) -> None:
+    """Say at the first checkpoint, and not only after a disruption, that it cannot be loaded as others are."""
+    find = getattr(getattr(sys.modules.get("torch"), "serialization", None), "get_unsafe_globals_in_checkpoint", None)
+    names: list[str] = []
+    with suppress(Exception):  # PyTorch before 2.6, or one that cannot say it
+        names = sorted(find(path)) if find is not None else []
+    if names:
+        what = f"{', '.join(names):.200}"
+        complain("trust", f"the state can only be loaded with load(state, weights_only=False): it has {what}")
 
 
 class RandomState:
