@@ -214,7 +214,7 @@ def test_lost_node(cluster: Cluster) -> None:
         code, said = answer(cluster, "stays")
         [cause] = said["causes"]
         assert (code, cause["reason"]) == (WAITS, "NodeNotReady")
-        assert "on it pod stays-node-0-0-" in cause["message"]
+        assert "with pod stays-node-0-0-" in cause["message"]
         assert "Kubernetes deletes its pods at" in cause["details"][0]
 
         def deleted() -> str:

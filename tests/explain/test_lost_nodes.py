@@ -15,7 +15,7 @@ DELETED: Object = {"deletionTimestamp": "2026-01-01T00:59:30Z", "deletionGracePe
 STAYS = "they stay Terminating, and none takes their place, until it is back or somebody takes it out of service"
 EVICTED = "unless it is back by then, Kubernetes deletes its pods"
 LATER = f"{EVICTED} at 2026-01-01T01:03:00Z, in 180 s (tolerationSeconds); {STAYS}"
-SILENT = "nobody hears of its kubelet, so that its programs may run or not"
+SILENT = "its kubelet does not answer, so its programs may still be running"
 
 
 @pytest.mark.parametrize(
@@ -23,13 +23,13 @@ SILENT = "nobody hears of its kubelet, so that its programs may run or not"
     [
         pytest.param(
             [running(0), lost(1), LOST],
-            f"node a is not ready since {MADE}: {SILENT}; on it pod demo-node-0-1-abcde",
+            f"node a is not ready since {MADE}, with pod demo-node-0-1-abcde on it: {SILENT}",
             [f"{EVICTED} at 2026-01-01T01:03:02Z, in 182 s (tolerationSeconds); {STAYS}"],
             id="one of two",
         ),
         pytest.param(
             [lost(0), lost(1, seconds=100), LOST],
-            f"{SILENT}; on it pods demo-node-0-0-abcde, demo-node-0-1-abcde",
+            f"with pods demo-node-0-0-abcde, demo-node-0-1-abcde on it: {SILENT}",
             [f"{EVICTED} now (tolerationSeconds); {STAYS}"],
             id="the first of both",
         ),

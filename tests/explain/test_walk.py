@@ -1044,11 +1044,6 @@ def test_gangs_say_how_many_fit() -> None:
             id="deadline",
         ),
         pytest.param(
-            train_job() | {"status": {"restarts": {"disruptions": 2, "failures": 1, "maxRestarts": 3}}},
-            "it was started again after 2 disruptions, 1 failure of 3",
-            id="restarts",
-        ),
-        pytest.param(
             train_job(condition("Complete"), ttlSecondsAfterFinished=180),
             "it is deleted at 2026-01-01T01:01:00Z, in 60 s (spec.ttlSecondsAfterFinished)",
             id="time-to-live",
@@ -1060,8 +1055,16 @@ def test_notes(job: Object, note: str) -> None:
     assert answer(job).notes == (note,)
 
 
+def test_restarts() -> None:
+    """How often it was started again is worth knowing, by cause."""
+    restarts = {"disruptions": 2, "failures": 1, "maxRestarts": 3}
+    assert answer(train_job() | {"status": {"restarts": restarts}}).facts == (
+        "restarts: 2 disruptions, 1 failure of 3",
+    )
+
+
 @pytest.mark.parametrize(
-    ("state", "notes"),
+    ("state", "facts"),
     [
         pytest.param(
             "Suspended", ("last checkpoint step 80, 1 min ago; 5 steps are to be done again",), id="suspended"
@@ -1069,12 +1072,12 @@ def test_notes(job: Object, note: str) -> None:
         pytest.param("Running", ("last checkpoint step 80, 1 min ago; 5 steps would be lost now",), id="runs"),
     ],
 )
-def test_checkpoint(state: str, notes: tuple[str, ...]) -> None:
+def test_checkpoint(state: str, facts: tuple[str, ...]) -> None:
     """The last checkpoint is worth knowing, too."""
     job = train_job(state=state)
     checkpoint = {"step": 80, "time": "2026-01-01T00:58:30Z"}
     job["status"]["trainerStatus"] = {"currentStep": 85, "lastUpdatedTime": MADE, "checkpoint": checkpoint}
-    assert answer(job).notes == notes
+    assert answer(job).facts == facts
 
 
 @pytest.mark.parametrize(

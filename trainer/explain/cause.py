@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from trainer.api.trainjob_status import ConditionReason
+from trainer.workloads.lost_nodes import NODE_NOT_READY
 
 UNSCHEDULABLE = "Unschedulable"
 """The reason for which a pod waits for a node."""
 SILENT = "NoReport"
 """The reason of a training that reports nothing. No condition has it: only a timeout makes a silence a stall."""
-STOPPING = frozenset({ConditionReason.STOPPING_PODS.value, ConditionReason.SUSPENDING_PODS.value})
-"""Reasons of trainings whose pods are to go, and are still there."""
+STOPPING = frozenset({ConditionReason.STOPPING_PODS.value, ConditionReason.SUSPENDING_PODS.value, NODE_NOT_READY})
+"""Reasons of trainings whose pods are to go, and are still there; those of a lost node may be."""
 STALLED = frozenset({ConditionReason.NO_PROGRESS.value, SILENT})
 """Reasons of trainings that run, and do not get on."""
 _LIMIT = 2000
@@ -83,6 +84,8 @@ class Explanation:
     verdict: Verdict
     causes: tuple[Cause, ...] = ()
     """The first one is what to act on."""
+    facts: tuple[str, ...] = ()
+    """What the status says beside the state: restarts by cause, and the last checkpoint."""
     notes: tuple[str, ...] = ()
     """What is worth knowing and holds nothing, such as a deadline."""
     unread: tuple[Unread, ...] = ()

@@ -66,7 +66,7 @@ class _LostNode:
     def cause(self, now: datetime) -> Cause:
         """What has happened, what Kubernetes does about it, and what helps."""
         about = Subject(NODES.kind, self.name)
-        message = f"node {self.name} is not ready since {self.since}: {self._state()}; on it {self._named_pods()}"
+        message = f"node {self.name} is not ready since {self.since}, with {self._named_pods()} on it: {self._state()}"
         remedy, commands = self._remedy(now)
         details = tuple(map(one_line, self._future(now)))
         return Cause(
@@ -81,7 +81,7 @@ class _LostNode:
             return f"its kubelet says so ({ready.get('message') or ready.get('reason')})"
         if ready.get("status") == "True":
             return "it is back, and its kubelet has yet to say how its pods are"
-        return "nobody hears of its kubelet, so that its programs may run or not"
+        return "its kubelet does not answer, so its programs may still be running"
 
     def _named_pods(self) -> str:
         names = ", ".join(map(name_of, self.pods[:_SHOWN]))

@@ -106,14 +106,18 @@ def _last_report(snapshot: Snapshot) -> tuple[str, ...]:
     return (one_line(f"last report: {text}"),) if text else ("it has reported no progress yet",)
 
 
-def notes(snapshot: Snapshot) -> Iterator[str]:
-    """Restarts by cause, the last checkpoint, and deadline and time to live, as times and as what is left."""
+def facts(snapshot: Snapshot) -> Iterator[str]:
+    """Restarts by cause, and the last checkpoint."""
     restarts = Restarts.of_status(mapping_at(snapshot.train_job, "status", "restarts"))
     if restarts and not is_condition_true(snapshot.train_job, ConditionType.FAILED):  # which says so itself
-        yield f"it was started again after {restarts}"
+        yield f"restarts: {restarts}"
     checkpoint = LastCheckpoint.of(_trainer_status(snapshot))
     if checkpoint is not None and not is_condition_true(snapshot.train_job, ConditionType.COMPLETE):
         yield checkpoint.sentence(state_word(snapshot.train_job), snapshot.now)
+
+
+def notes(snapshot: Snapshot) -> Iterator[str]:
+    """Deadline and time to live, as times and as what is left, and the initializers that run."""
     expiry = expiry_of(snapshot.model)
     if expiry is not None:
         yield f"it is deleted at {_when(expiry, snapshot.now)} (spec.ttlSecondsAfterFinished)"

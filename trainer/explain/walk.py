@@ -13,7 +13,7 @@ from trainer.explain.gang import gang_causes
 from trainer.explain.lifecycle import creation_failure, deletion, failure, has_failed, management
 from trainer.explain.lost_nodes import lost_nodes
 from trainer.explain.pods import pod_problems
-from trainer.explain.progress import notes, rendezvous, stalls
+from trainer.explain.progress import facts, notes, rendezvous, stalls
 from trainer.explain.snapshot import Snapshot
 from trainer.explain.starting import starting
 from trainer.explain.stopping import still_there
@@ -52,7 +52,7 @@ def explain(snapshot: Snapshot) -> Explanation:
         InvalidObjectError: the TrainJob does not fit the model, since its CRD is another one.
     """
     walk = _Walk(snapshot)
-    said = tuple(walk.take(notes))
+    shown, said = tuple(walk.take(facts)), tuple(walk.take(notes))
     if has_ended(snapshot.train_job):
         failed = has_failed(snapshot.train_job)
         verdict = Verdict.FAILED if failed else Verdict.SUCCEEDED
@@ -61,7 +61,7 @@ def explain(snapshot: Snapshot) -> Explanation:
         from_above = (found for step in _FROM_ABOVE if (found := walk.take(step)))
         causes = next(from_above, []) or _below(walk)
         verdict = Verdict.WAITING if causes else Verdict.RUNNING
-    return Explanation(verdict, tuple(causes), said, (*snapshot.unread, *walk.failed))
+    return Explanation(verdict, tuple(causes), shown, said, (*snapshot.unread, *walk.failed))
 
 
 class _Walk:

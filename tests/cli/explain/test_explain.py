@@ -102,7 +102,7 @@ def asked(client: FakeClient) -> list[str]:
             [train_job(), jobset(nodes=1, ready=1), lost(), node()],
             ["get jobsets", "get nodes", "get trainjobs", "list pods"],
             3,
-            "is waiting: NodeNotReady: node a is not ready since",
+            "is stopping: NodeNotReady: node a is not ready since",
             id="lost-node",
         ),
         pytest.param(

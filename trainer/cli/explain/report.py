@@ -54,9 +54,10 @@ def lines(subject: Subject, answer: Explanation, *, is_plan: bool) -> Iterator[T
         yield Text()
         yield Text("also: ", style="bold").append(_sentence(cause), style="not bold default")
         yield from _about(cause)
-    if answer.notes or answer.unread:
+    notes = (*answer.facts, *answer.notes)
+    if notes or answer.unread:
         yield Text()
-    for note in answer.notes:
+    for note in notes:
         yield _labelled("note", printable(note))
     for each in answer.unread:
         yield _labelled("not read", printable(f"{each.what}: {each.why}"))
@@ -86,7 +87,7 @@ def as_json(subject: Subject, answer: Explanation) -> dict[str, Any]:
         "namespace": subject.namespace,
         "verdict": answer.verdict.value,
         "causes": [_clean(asdict(cause)) for cause in answer.causes],
-        "notes": [printable(note) for note in answer.notes],
+        "notes": [printable(note) for note in (*answer.facts, *answer.notes)],
         "unread": [_clean(asdict(each)) for each in answer.unread],
     }
 
