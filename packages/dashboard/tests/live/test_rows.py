@@ -14,14 +14,15 @@ def page_of(job: Object) -> Object:
     return rows.page_of(job, {})
 
 
-def test_row() -> None:
-    """A row has what the page shows and sorts by; of what has ended nothing remains."""
+@pytest.mark.parametrize("state", ["Failed", "Stopping"])
+def test_row(state: str) -> None:
+    """A row has what the page shows and sorts by; of what has ended or is stopping nothing remains."""
     progress = {"progressPercentage": 40, "estimatedRemainingSeconds": 60, "estimatedRemainingTimeSummary": "1 minute"}
     row = page_of(train_job(state="Running", trainerStatus=progress, scale={"nodes": 5}))
     assert (row["state"], row["nodes"], row["progress"]) == ("Running", 5, 40)
     assert (row["remaining"], row["remainingText"], row["ended"]) == (60, "1 minute", None)
-    row = page_of(train_job(state="Failed", trainerStatus=progress))
-    assert (row["state"], row["progress"], row["remaining"], row["remainingText"]) == ("Failed", 40, None, "")
+    row = page_of(train_job(state=state, trainerStatus=progress))
+    assert (row["state"], row["progress"], row["remaining"], row["remainingText"]) == (state, 40, None, "")
 
 
 def test_since() -> None:

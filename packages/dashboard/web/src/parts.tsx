@@ -34,7 +34,6 @@ const TONES: Record<string, string> = {
   Pending: "warn",
   Stopping: "warn",
   Restarting: "warn",
-  Stopping: "warn",
   Suspended: "rest",
 };
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from trainer.api.trainjob_status import STEP_FIELDS
+from trainer.api.trainjob_status import STEP_FIELDS, State
 from trainer.kube.objects import Object, mapping_at, metadata_of, objects_in, resource_version_of
-from trainer.view.row import TrainJobRow
+from trainer.view.row import ENDS, TrainJobRow
 
 _LONGEST_TEXT = 200
 """Characters of a text that others have written."""
+_NOTHING_REMAINS = (*ENDS, State.STOPPING)
+"""States in which what was said of the remaining time holds no more."""
 
 
 def row_of(row: TrainJobRow) -> Object:
@@ -19,8 +21,8 @@ def row_of(row: TrainJobRow) -> Object:
         "state": row.state,
         "message": _shortened(row.message),
         "progress": row.progress.percentage,
-        "remaining": None if row.has_ended else row.progress.remaining_seconds,
-        "remainingText": "" if row.has_ended else row.progress.remaining or row.progress.silence,
+        "remaining": None if row.state in _NOTHING_REMAINS else row.progress.remaining_seconds,
+        "remainingText": "" if row.state in _NOTHING_REMAINS else row.progress.remaining or row.progress.silence,
         "runtime": row.runtime,
         "runtimeKind": row.runtime_kind,
         "nodes": row.nodes,

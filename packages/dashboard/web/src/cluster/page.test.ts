@@ -8,6 +8,7 @@ const cpus = { resource: "cpu" } as Kind;
 
 test.each<[Pick<Capacity, "nodes" | "closedNodes" | "kinds">, string]>([
   [{ nodes: 1, closedNodes: 0, kinds: [gpus, cpus] }, "1 node"],
+  [{ nodes: 1, closedNodes: 1, kinds: [cpus] }, "1 node, which takes no pods, no GPUs"],
   [{ nodes: 12, closedNodes: 1, kinds: [gpus] }, "12 nodes, 1 of them takes no pods"],
   [{ nodes: 12, closedNodes: 3, kinds: [cpus] }, "12 nodes, 3 of them take no pods, none has GPUs"],
   [{ nodes: 0, closedNodes: 0, kinds: [] }, "0 nodes"],

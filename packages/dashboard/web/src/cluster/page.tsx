@@ -43,8 +43,8 @@ export function lead({ nodes, closedNodes, kinds }: Pick<Capacity, "nodes" | "cl
   const hasDevices = kinds.some(({ resource }) => !PLAIN.has(resource));
   return [
     `${nodes} ${nodes === 1 ? "node" : "nodes"}`,
-    closedNodes > 0 && `${closedNodes} of them ${closedNodes === 1 ? "takes" : "take"} no pods`,
-    !hasDevices && nodes > 0 && "none has GPUs",
+    closedNodes > 0 && `${nodes === 1 ? "which" : `${closedNodes} of them`} ${closedNodes === 1 ? "takes" : "take"} no pods`,
+    !hasDevices && nodes > 0 && (nodes === 1 ? "no GPUs" : "none has GPUs"),
   ]
     .filter(Boolean)
     .join(", ");

@@ -18,6 +18,8 @@ test.each([
 test.each([
   ["NoReport", "It makes no progress"],
   ["Unschedulable", "Why it waits"],
+  ["StoppingPods", "Why it is stopping"],
+  ["NodeNotReady", "Why it is stopping"],
 ])("what runs and does not get on does not wait: %s", (reason, title) => {
   expect(titleOf({ verdict: "waiting", causes: [{ reason } as Cause] })).toBe(title);
 });

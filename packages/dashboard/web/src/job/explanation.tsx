@@ -62,8 +62,13 @@ const TITLES: Record<Explanation["verdict"], string> = {
   failed: "Why it failed",
 };
 
+/** Reasons of trainings whose pods are to go, and are still there. */
+const STOPPING: readonly string[] = ["StoppingPods", "SuspendingPods", "NodeNotReady"];
+
 export function titleOf({ verdict, causes }: Pick<Explanation, "verdict" | "causes">): string {
-  return STALLED.includes(causes[0]?.reason ?? "") ? "It makes no progress" : TITLES[verdict];
+  const reason = causes[0]?.reason ?? "";
+  if (STOPPING.includes(reason)) return "Why it is stopping";
+  return STALLED.includes(reason) ? "It makes no progress" : TITLES[verdict];
 }
 
 export function ExplanationView({ of: { explanation, problem } }: { of: Answer }) {
