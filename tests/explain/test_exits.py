@@ -13,6 +13,9 @@ ENDED = "pod demo-node-0-0-abcde: container trainer exited with code 1"
     ("line", "remedy"),
     [
         pytest.param("KeyError: 3", "its log says why", id="unknown"),
+        pytest.param(
+            "ModuleNotFoundError: No module named 'trainer_reporter'", "ask for the reporter", id="module-of-reporter"
+        ),
         pytest.param("ModuleNotFoundError: No module named 'peft'", "take an image that has the module", id="module"),
         pytest.param("[rank0]: ModuleNotFoundError: No module named 'a.b'", "take an image", id="of a rank"),
         pytest.param("[1,0]<stderr>:ModuleNotFoundError: No module named 'a'", "take an image", id="of mpirun"),

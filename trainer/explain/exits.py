@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from trainer.api.launcher_prefix import LauncherPrefix
+from trainer.api.progress import REPORTER
 from trainer.framework.plugin_api.error_lines import error_line
 from trainer.framework.plugin_api.failure import LIMIT, NO_LIMIT, is_killed_child
 from trainer.workloads.container_end import OUT_OF_MEMORY, SIGKILL, SIGTERM, UNKNOWN_END
@@ -71,6 +72,8 @@ _LAST_WORDS = {
     r"trainer: cannot install ": "correct the requirements, or name an index that the pods reach "
     "(trainer run --env PIP_INDEX_URL=...)",
     r"trainer: (?:the image has |cannot )": _DO_IT,
+    r"ModuleNotFoundError: No module named 'trainer_reporter'": f"ask for the reporter, which brings the module: the "
+    f'annotation {REPORTER}: "true" of the TrainJob',
     r"(?:ModuleNotFoundError|ImportError): No module named '[\w.]+'": "take an image that has the module; with trainer "
     "run, name its package in requirements.txt, or, if it is your own, see that it travels (--folder)",
     r"FileNotFoundError: \[Errno 2\] ": "see that the file is in the container: with trainer run it travels with "
