@@ -18,6 +18,7 @@ from trainer.plugins.plainml import PlainML
 NONE = {"name": "node", "ready": 0, "succeeded": 0, "failed": 0, "active": 0, "suspended": 1}
 LARGE = {"limits": {"cpu": "2"}}
 STARTED = {"startTime": "2026-01-01T00:00:00Z"}
+SCALE = {"scale": {"nodes": 2, "minNodes": 1, "maxNodes": 4, "selector": "a=b"}}
 
 
 def component(job: TrainJob, *pods: Object, **jobset: Any) -> Component:
@@ -229,6 +230,12 @@ def test_claims_of_a_jobset(retention: str | None, counts: list[Object], note: s
             {"trainer": {"numNodes": 2, "resourcesPerNode": LARGE}}, STARTED, "spec.trainer.resourcesPerNode", id="cpu"
         ),
         pytest.param({"trainer": {"numNodes": 2}, "maxRestarts": 1}, STARTED, "spec.maxRestarts", id="restarts"),
+        pytest.param(
+            {"trainer": {"numNodes": 3}, "maxRestarts": 1},
+            STARTED | SCALE,
+            "spec.maxRestarts",
+            id="restarts-of-elastic",
+        ),
         pytest.param({"trainer": {"numNodes": 2}}, STARTED, "", id="nothing"),
         pytest.param({"trainer": {"numNodes": 3}}, {"jobsStatus": [NONE]}, "", id="never-started"),
         pytest.param({"trainer": {"numNodes": 3}}, {}, "", id="without-jobs"),

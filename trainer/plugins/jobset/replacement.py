@@ -86,7 +86,7 @@ def run_again(jobset: Object) -> str:
 
 def check_replacement(info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:
     """Errors of a suspended TrainJob that asks for other pods or restarts although its JobSet has to stay."""
-    if old is None or old.status is None or old.status.scale is not None or not old.spec.suspend:
+    if old is None or old.status is None or not old.spec.suspend:
         return
     has_started = old.status.start_time is not None
     if not (old.status.jobs_status or has_started):
@@ -94,12 +94,14 @@ def check_replacement(info: RuntimeInfo, old: TrainJob | None, new: TrainJob) ->
     kept = kept_by_claims({"spec": info.template.to_object()}, was_resumed=has_started)
     if kept:
         rule = f"cannot change, because {info.runtime} has volumeClaimPolicies: {kept}; submit another TrainJob"
-        yield from (forbidden(field, rule) for field in _changed(old.spec, new.spec))
+        is_elastic = old.status.scale is not None  # JobSet changes its number of nodes
+        yield from (forbidden(field, rule) for field in _changed(old.spec, new.spec, is_elastic=is_elastic))
 
 
-def _changed(old: TrainJobSpec, new: TrainJobSpec) -> Iterator[str]:
+def _changed(old: TrainJobSpec, new: TrainJobSpec, *, is_elastic: bool) -> Iterator[str]:
     for name, field in (("num_nodes", "numNodes"), ("resources_per_node", "resourcesPerNode")):
-        if getattr(old.trainer, name, None) != getattr(new.trainer, name, None):
+        may_change = is_elastic and name == "num_nodes"
+        if not may_change and getattr(old.trainer, name, None) != getattr(new.trainer, name, None):
             yield f"spec.trainer.{field}"
     if old.max_restarts != new.max_restarts:
         yield "spec.maxRestarts"
