@@ -7,7 +7,18 @@ import pytest
 from tests.controllers.conftest import Cluster
 from tests.controllers.test_trainjob import COMPLETED, FAILED
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
-from tests.plugins.test_jobset_pod_problems import CULPRIT, READY, RESTARTING, SAID, before, going, lost, pod, waiting
+from tests.plugins.test_jobset_pod_problems import (
+    CULPRIT,
+    JOB,
+    READY,
+    RESTARTING,
+    SAID,
+    before,
+    going,
+    lost,
+    pod,
+    waiting,
+)
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.objects import Object
 from trainer.kube.resource import PODS
@@ -130,6 +141,7 @@ async def test_stopping_before_it_restarts(cluster: Cluster) -> None:
 
     async with cluster.managed():
         await cluster.put(train_job_object())
+        await cluster.put(JOB)
         for name in ("a", "b"):
             await cluster.put(before(going(name)))
         await cluster.run_jobset(active=1, ready=1)

@@ -109,6 +109,7 @@ def test_needs_without_the_right_to_jobsets(objects: tuple[Object, ...], needs: 
     [
         pytest.param(train_job(), True, id="goes-on"),
         pytest.param(train_job(suspend=True), False, id="suspended"),
+        pytest.param(train_job(condition("Stopping"), suspend=True), True, id="suspended, and its pods stop"),
         pytest.param(train_job(condition("Failed")), False, id="ended"),
         pytest.param(train_job(condition("Created", "False")), False, id="blocked"),
         pytest.param(train_job(managedBy="kueue.x-k8s.io/multikueue"), False, id="elsewhere"),

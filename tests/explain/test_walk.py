@@ -18,6 +18,7 @@ from tests.explain.samples import (
     container,
     event,
     jobset,
+    lost,
     node,
     pod,
     running,
@@ -75,6 +76,7 @@ def deleted(index: int, *, end: str = "2026-01-01T01:00:10Z") -> Object:
     return found | {"metadata": found["metadata"] | {"deletionTimestamp": end, "deletionGracePeriodSeconds": 30}}
 
 
+SUSPENDING = train_job(condition("Stopping", reason="SuspendingPods", message="node-0 has not ended yet"), suspend=True)
 RESTARTED = jobset() | {
     "spec": jobset()["spec"] | {"failurePolicy": {"maxRestarts": 3}},
     "status": {"restarts": 1, "conditions": [condition("RestartingJobSet")]},
@@ -196,10 +198,18 @@ CASES = {
         "TrainJob demo is suspended",
         "trainer resume demo",
         "kubectl get",
-        job=train_job(
-            condition("Stopping", reason="SuspendingPods", message="pods have not ended yet: node-0"), suspend=True
-        ),
+        job=SUSPENDING,
+        objects=(jobset(suspend=True), deleted(0)),
         others=("SuspendingPods",),
+    ),
+    "suspended-and-its-node-is-lost": Case(
+        "Suspended",
+        "TrainJob demo is suspended",
+        "trainer resume demo",
+        "kubectl get",
+        job=SUSPENDING,
+        objects=(jobset(suspend=True), lost(0)),
+        others=("NodeNotReady",),
     ),
     "suspended-from-the-start": Case(
         "Suspended",
@@ -778,6 +788,20 @@ def test_causes(case: Case) -> None:
     assert tuple(each.reason for each in others) == case.others
     assert found.verdict == case.verdict
     assert found.unread == case.fields.get("unread", ())
+
+
+@pytest.mark.parametrize(
+    ("pod", "remedy"),
+    [
+        pytest.param(deleted(0), "wait: node-0 has until 2026-01-01T01:00:10Z to end", id="in its grace period"),
+        pytest.param(deleted(0, end="2026-01-01T00:59:00Z"), "see whether node a answers", id="too late"),
+        pytest.param(running(0), "wait a moment", id="not deleted yet"),
+    ],
+)
+def test_pods_of_a_suspended_training(pod: Object, remedy: str) -> None:
+    """Until when they may take to end, or what holds them."""
+    _, stops = answer(SUSPENDING, jobset(suspend=True), pod).causes
+    assert remedy in stops.remedy
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_troubles_of_a_pod(obj: Object, troubles: tuple[str, ...]) -> None:
     there = () if troubles == ("failed",) else ("is there",)
     assert problems_of(cached) == tuple(f"default/demo/ {trouble}" for trouble in (*troubles, *there))
     is_news = troubles not in {(), STARTING, UNSEEN}
-    changed = DeletedPods().problem_changed
+    changed = DeletedPods(static_reader()).problem_changed
     assert changed(None, cached) is is_news
     assert changed(CachedObject.of(pod()), cached) is is_news
     assert changed(cached, None)
@@ -379,6 +379,18 @@ def going(name: str, *, index: int = 0, attempt: int = 0, made: str = "2026-01-0
     return found | {"metadata": metadata | more | deletion}
 
 
+JOB: Object = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {
+        "name": "demo-node-0",
+        "namespace": "default",
+        "uid": "uid-of-node",
+        "labels": {"jobset.sigs.k8s.io/jobset-name": "demo"},
+    },
+}
+
+
 def before(obj: Object) -> Object:
     """The same pod before its deletion."""
     lost = ("deletionTimestamp", "deletionGracePeriodSeconds")
@@ -418,14 +430,41 @@ def test_the_pod_that_was_deleted_first(
     changes: list[tuple[Object | None, Object | None]], present: list[Object], cause: str
 ) -> None:
     """A Job deletes its pods once one has failed, so the first one that is deleted was deleted by somebody else."""
-    restarted = jobset(restarts=1, conditions=[RESTARTING])
-    plugin = JobSetPlugin(static_reader(restarted, *present))
+    assert cause_of(jobset(restarts=1, conditions=[RESTARTING]), JOB, *present, changes=changes) == cause
+
+
+def cause_of(*objects: Object, changes: list[tuple[Object | None, Object | None]]) -> str:
+    """What is said of the last problem once pods have changed so."""
+    plugin = JobSetPlugin(static_reader(*objects))
     [watch] = [each for each in plugin.watches() if each.resource == PODS]
     for old, new in changes:
         assert watch.predicate is not None
         watch.predicate(*(None if each is None else CachedObject.of(each) for each in (old, new)))
     *_, problem = plugin.train_job_status(train_job()).problems
-    assert problem.details() == cause
+    return problem.details()
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param([jobset()], id="somebody has deleted the Job"),
+        pytest.param([jobset(), JOB | {"metadata": JOB["metadata"] | {"uid": "new"}}], id="there is a new Job"),
+        pytest.param(
+            [jobset(), JOB | {"metadata": JOB["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:05Z"}}],
+            id="the Job is being deleted",
+        ),
+        pytest.param(
+            [
+                jobset(spec={"replicatedJobs": [{"name": "node", "template": {"spec": {"activeDeadlineSeconds": 5}}}]}),
+                JOB,
+            ],
+            id="the Job has a deadline",
+        ),
+    ],
+)
+def test_pods_that_their_job_takes_away(objects: list[Object]) -> None:
+    """Nobody is said to have deleted pods that go with their Job, or may go at its deadline."""
+    assert cause_of(*objects, B, changes=[(before(B), B)]) == "pod b was deleted; by whom is not known"
 
 
 STOPPED = {
@@ -606,7 +645,7 @@ def test_pods_that_another_container_keeps(pods: list[Object], problems: list[tu
 
 def test_what_is_remembered_is_bounded() -> None:
     """The JobSet that has lost a pod last is the last to be forgotten."""
-    gone = DeletedPods()
+    gone = DeletedPods(static_reader())
     for index in range(REMEMBERED + 1):
         gone.problem_changed(CachedObject.of(crashed("a", 5, 1, uid=str(index))), None)
     restarted = [jobset(restarts=1), jobset(restarts=1)]

@@ -6,7 +6,7 @@ what the condition Stopping says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID
@@ -14,10 +14,11 @@ from trainer.api.jobset_pods import age_of, place_of
 from trainer.api.metadata import Condition
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
-from trainer.framework import FailedContainer, first_failure
+from trainer.framework import FailedContainer, Reader, first_failure
 from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.cache.cached_object import CachedObject
-from trainer.kube.objects import Object, metadata_of, name_of, namespace_of, uid_of
+from trainer.kube.objects import Object, ObjectKey, is_being_deleted, metadata_of, name_of, namespace_of, uid_of
+from trainer.kube.resource import JOBS
 from trainer.plugins.jobset.pod_index import PodIndex, is_in_trouble, is_there, lasting, life_of, problems_of
 from trainer.workloads.disruption import deletion_of
 from trainer.workloads.pod_life import PodState
@@ -50,10 +51,12 @@ class _First:
 class DeletedPods:
     """Remembers the pod that failed first in the latest attempt of each JobSet, and the one that was deleted first.
 
-    A Job deletes its pods once one has failed, so a pod that is deleted while none has was deleted by somebody else.
+    A Job deletes its pods once one has failed, so a pod that is deleted while none has was deleted by somebody else:
+    not where the Job is gone, with which its pods go, or has a deadline of its own.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
         self._gone: BoundedDict[_Owner, _Deleted] = BoundedDict(REMEMBERED)
         self._first: BoundedDict[_Owner, _First] = BoundedDict(REMEMBERED)
 
@@ -78,6 +81,8 @@ class DeletedPods:
         gone = [pod for pod in gone if (deletion_of(pod) or newest) >= newest]
         firsts = (self._first.get(owner) for owner in owners)
         deleted = next((each.deleted for each in firsts if each and each.restart_attempt == attempt), "")
+        if any(job.get("activeDeadlineSeconds") is not None for job in _jobs_of(jobset)):
+            deleted = ""
         found = first_failure(of_size([*present, *gone], jobset), deleted_first=deleted)
         is_known = found is not None and (found.disruption is not None or not found.is_taken_away)
         stop = None if is_known else stop_of(train_job)
@@ -93,8 +98,13 @@ class DeletedPods:
         if present and age.restart_attempt <= present.restart_attempt and age.creation_timestamp <= present.since:
             return
         life = life_of(pod)
-        is_deleted = is_known and life.state is PodState.TERMINATING
+        is_deleted = is_known and life.state is PodState.TERMINATING and self._has_job(pod)
         self._first[owner] = _First(age.restart_attempt, life.since, pod.meta.uid if is_deleted else "")
+
+    def _has_job(self, pod: CachedObject) -> bool:
+        owner = pod.controller
+        job = self._reader.get(JOBS, ObjectKey(pod.key.namespace, owner.name)) if owner is not None else None
+        return owner is not None and job is not None and uid_of(job) == owner.uid and not is_being_deleted(job)
 
     def _remember(self, pod: Object, owner: _Owner) -> None:
         gone, present = _Deleted(age_of(pod).restart_attempt, pod), self._gone.get(owner)
@@ -110,6 +120,12 @@ class DeletedPods:
         first = self._first.get(owner)
         failure = first_failure([pod, other], deleted_first=first.deleted if first is not None else "")
         return failure is not None and failure.pod == name_of(pod)
+
+
+def _jobs_of(jobset: Object) -> Iterator[Object]:
+    """The specs of its replicated Jobs."""
+    for job in (jobset.get("spec") or {}).get("replicatedJobs") or []:
+        yield (job.get("template") or {}).get("spec") or {}
 
 
 def _owner(pod: CachedObject) -> _Owner:

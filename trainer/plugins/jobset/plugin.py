@@ -88,7 +88,7 @@ class JobSetPlugin:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._gone = DeletedPods()
+        self._gone = DeletedPods(reader)
         self._waiting = WaitingJobSets(reader)
 
     def watches(self) -> Iterator[Watch]:
