@@ -31,10 +31,12 @@ def pod(phase: str = "Running", *, target: str = "", code: int | None = None, de
     return CachedObject.of({"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": spec, "status": status})
 
 
-def counted(*versions: CachedObject, initial: bool = False, is_leader: bool = True) -> dict[str, float]:
+def counted(
+    *versions: CachedObject, initial: bool = False, is_leader: bool = True, train_job: str = "demo"
+) -> dict[str, float]:
     """The counts by reason once a pod has gone through these versions."""
     registry = CollectorRegistry()
-    handler = DisruptedPods(DisruptionSeries(registry), lambda: is_leader)
+    handler = DisruptedPods(DisruptionSeries(registry), lambda: is_leader, lambda key: key == ("default", train_job))
     handler.on_add(versions[0], initial=initial)
     for old, new in pairwise(versions):
         handler.on_update(old, new)
@@ -73,7 +75,8 @@ def test_counts(versions: list[CachedObject], expected: dict[str, float]) -> Non
 
 
 def test_who_counts() -> None:
-    """What was there at the start has been counted by another process, and so has what others lead."""
+    """The leader counts what happens to pods of TrainJobs while it leads."""
     evicted = pod(target=EVICTION, deleted=True)
     assert counted(evicted, initial=True) == {}
     assert counted(pod(), evicted, is_leader=False) == {}
+    assert counted(pod(), evicted, train_job="another") == {}

@@ -7,8 +7,10 @@ from collections.abc import Set as AbstractSet
 
 from prometheus_client import CollectorRegistry, Counter
 
+from trainer.api.jobset_pods import jobset_keys
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.metrics.cardinality import LIMIT, BoundedCounter
+from trainer.kube.objects import ObjectKey
 from trainer.workloads.disruption import Disruption
 from trainer.workloads.pod_life import pod_life
 
@@ -29,12 +31,16 @@ class DisruptionSeries:
 class DisruptedPods:
     """Handles the events of the informer of pods, and counts a pod once, while this process is the leader.
 
-    A pod that somebody deletes is not counted: its object does not say whether its Job has done it.
+    Those of JobSets without a TrainJob are not its business. A pod that somebody deletes is not counted: its object
+    does not say whether its Job has done it.
     """
 
-    def __init__(self, series: DisruptionSeries, is_leader: Callable[[], bool]) -> None:
+    def __init__(
+        self, series: DisruptionSeries, is_leader: Callable[[], bool], has_train_job: Callable[[ObjectKey], bool]
+    ) -> None:
         self._series = series
         self._is_leader = is_leader
+        self._has_train_job = has_train_job
 
     def on_add(self, obj: CachedObject, *, initial: bool) -> None:
         """Handle an added pod; those of the first list were disrupted before."""
@@ -51,7 +57,9 @@ class DisruptedPods:
 
     def _count(self, old: CachedObject | None, new: CachedObject) -> None:
         reason = _disruption(new)
-        if reason is not None and self._is_leader() and (old is None or _disruption(old) is None):
+        if reason is None or not self._is_leader() or not any(map(self._has_train_job, jobset_keys(new))):
+            return
+        if old is None or _disruption(old) is None:
             self._series.disrupted.labels(new.key.namespace, reason.value).inc()
 
 

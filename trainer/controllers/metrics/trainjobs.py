@@ -151,7 +151,10 @@ class TrainJobMetrics:
         self._clock = manager.clock
         self._series = manager.metrics.series(TrainJobSeries)
         self._disruptions = manager.metrics.series(DisruptionSeries)
-        self._disrupted_pods = DisruptedPods(self._disruptions, lambda: manager.is_leader)
+        train_jobs = manager.informer(TRAIN_JOBS, Selection(namespace))
+        self._disrupted_pods = DisruptedPods(
+            self._disruptions, lambda: manager.is_leader, lambda key: train_jobs.lister.peek(key) is not None
+        )
         self._milestones = Milestones(manager.clock)
         self._frameworks = Frameworks()
         self._state_counts = state_counts = StateCounts(self._frameworks)
@@ -159,7 +162,7 @@ class TrainJobMetrics:
         self._series.population.observe(state_counts.count)
         self._series.pending.observe(state_counts.pending)
         self._series.info.observe(state_counts.latest)
-        manager.informer(TRAIN_JOBS, Selection(namespace)).add_handler(self)
+        train_jobs.add_handler(self)
         manager.informer(TRAINING_RUNTIMES, Selection(namespace)).add_handler(self._frameworks)
         manager.informer(CLUSTER_TRAINING_RUNTIMES).add_handler(self._frameworks)
 
