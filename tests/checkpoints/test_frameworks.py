@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from trainer.checkpoints import settings
+from trainer.checkpoints import saving, settings
 from trainer.checkpoints.frameworks import mounts, runs
+from trainer.progress import report
 
 TRAIN = ["/work/train.py", "--lr", "0.1"]
 
@@ -37,11 +38,25 @@ def test_trainings_of_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """Each training of a process has a directory of its own, up to a number that a claim can hold."""
     monkeypatch.setattr(runs, "_count", [0])
     assert runs.next_run() is None
-    monkeypatch.setenv(settings.DIRECTORY, str(tmp_path))
+    monkeypatch.setenv(report.DIRECTORY_VARIABLE, str(tmp_path))
     found = [runs.next_run() for _ in range(17)]
     assert len({*found}) == 17
     assert found[-1] is None
     assert {path.parent for path in found[:-1] if path is not None} == {tmp_path}
+
+
+def test_directories_that_are_not_shared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever writes a checkpoint, why there is none is said in the same sentence."""
+    monkeypatch.setenv(report.DIRECTORY_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(settings, "_said", set())
+
+    def fail(path: Path) -> None:
+        raise saving.NotSharedError("mount one directory on all nodes")
+
+    runs.write(tmp_path, 3, fail)
+    assert capfd.readouterr().err == "trainer: no checkpoint of step 3: mount one directory on all nodes\n"
 
 
 ROOT = "1 0 0:1 / / rw - overlay overlay rw"

@@ -9,7 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from trainer.checkpoints import settings
+from trainer.api import checkpoints as claims
+from trainer.checkpoints import settings, training
+from trainer.progress import report
+from trainer.workloads import container_end, pod_life
 
 
 def wrapped(error: OSError) -> Exception:
@@ -90,3 +93,16 @@ def test_complaints(
     settings.resolved("x")
     settings.complain("x", "x is wrong", rank=rank)
     assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize(
+    ("in_pods", "in_manager"),
+    [
+        pytest.param(report.DIRECTORY_VARIABLE, claims.DIRECTORY_VARIABLE, id="directory"),
+        pytest.param(training.SAVED_AND_ENDED, pod_life.SAVED_AND_ENDED, id="saved-and-ended"),
+        pytest.param(training.TERMINATED, container_end.SIGTERM, id="terminated"),
+    ],
+)
+def test_what_pods_and_manager_agree_on(in_pods: object, in_manager: object) -> None:
+    """What runs in pods imports nothing of the manager, and has the same words and exit codes."""
+    assert in_pods == in_manager

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.framework.samples import replicated_job, runtime, train_job
-from tests.framework.static_reader import StaticReader
+from tests.plugins.test_jobset import static_reader
 from trainer.api.trainjob import TrainJob
 from trainer.framework import Component, Pipeline, Registry, Revision
 from trainer.kube.objects import Object
@@ -23,7 +23,7 @@ SCALE = {"scale": {"nodes": 2, "minNodes": 1, "maxNodes": 4, "selector": "a=b"}}
 
 def component(job: TrainJob, *pods: Object, **jobset: Any) -> Component:
     """The JobSet of a TrainJob whose runtime has an initializer; there are these pods."""
-    pipeline = Pipeline(Registry([PlainML(), JobSetPlugin(StaticReader(*pods))]))
+    pipeline = Pipeline(Registry([PlainML(), JobSetPlugin(static_reader(*pods))]))
     blueprint = runtime(
         replicated_job("load"), replicated_job("node", MOUNTING) if jobset else replicated_job("node"), jobset=jobset
     )
@@ -246,7 +246,7 @@ def test_admission_refuses_what_claims_do_not_allow(change: Object, status: Obje
     blueprint = runtime(replicated_job("node", MOUNTING), jobset={"volumeClaimPolicies": [CLAIMS]})
     old = train_job(suspend=True, trainer={"numNodes": 2}, status=status)
     new = train_job(suspend=True, status=status, **change)
-    pipeline = Pipeline(Registry([PlainML(), JobSetPlugin(StaticReader())]))
+    pipeline = Pipeline(Registry([PlainML(), JobSetPlugin(static_reader())]))
     errors = [error for error in pipeline.review(new, blueprint, old).errors if "volumeClaimPolicies" in str(error)]
     assert [error.field for error in errors] == ([field] if field else [])
     assert not field or LOST in str(errors[0])

@@ -8,7 +8,7 @@ import pytest
 
 from trainer.kube.objects import Object
 from trainer.workloads.disruption import Disruption
-from trainer.workloads.pod_life import PodLife, PodState, pod_life
+from trainer.workloads.pod_life import PodLife, PodState, node_lost_since, pod_life
 
 T0, T1, T2, T3 = (f"2026-01-01T00:00:0{second}Z" for second in range(4))
 SCHEDULED = {"type": "PodScheduled", "status": "True"}
@@ -516,3 +516,32 @@ def test_too_little(subject: Object) -> None:
     life = pod_life(subject, {})
 
     assert life == PodLife("", life.state, life.reason)
+
+
+LOST_AT = "2026-01-01T00:00:00Z"
+
+
+def unheard(ready: str = "False", reason: str = "", containers: str = "True", phase: str = "Running") -> Object:
+    """A pod with these conditions."""
+    conditions = [
+        {"type": "Ready", "status": ready, "lastTransitionTime": LOST_AT, **({"reason": reason} if reason else {})},
+        {"type": "ContainersReady", "status": containers},
+    ]
+    return {"status": {"phase": phase, "conditions": conditions}}
+
+
+@pytest.mark.parametrize(
+    ("found", "since"),
+    [
+        pytest.param(unheard(), LOST_AT, id="marked by the node lifecycle controller"),
+        pytest.param(unheard("True"), "", id="ready"),
+        pytest.param(unheard(reason="ContainersNotReady", containers="False"), "", id="container is not ready"),
+        pytest.param(unheard(reason="ReadinessGatesNotReady"), "", id="readiness gate"),
+        pytest.param(unheard(containers="False"), "", id="containers were not ready"),
+        pytest.param(unheard(phase="Failed"), "", id="ended"),
+        pytest.param({}, "", id="no status"),
+    ],
+)
+def test_node_lost_since(found: Object, since: str) -> None:
+    """Only the node lifecycle controller says without a reason that a pod is not ready whose containers are."""
+    assert node_lost_since(found) == since

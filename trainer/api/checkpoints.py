@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from trainer.api import patterns
 from trainer.kube.field_errors import FieldError, invalid
-from trainer.kube.objects import Object, mapping_at, objects_in
+from trainer.kube.objects import Object, annotations_of, mapping_at, objects_in
 
 CHECKPOINTS = "trainer.kubeflow.org/checkpoints"
 """On a TrainJob, or on the JobSet by a runtime: `CLAIM` or `CLAIM/PATH`, the PersistentVolumeClaim that keeps the
@@ -89,17 +89,34 @@ def check_checkpoints_annotation(annotations: Mapping[str, str] | None, path: st
         yield invalid(f"{path}[{CHECKPOINTS}]", value, str(error))
 
 
-def mounted_directory(jobset: Object) -> Claim | None:
-    """The directory that the pods of a JobSet have for their checkpoints; None where they were given none."""
+def stated_claim(train_job: Object) -> Claim | None:
+    """The claim that the annotation of a TrainJob names; None where there is none, or it is no claim."""
+    try:
+        return parse_claim(annotations_of(train_job).get(CHECKPOINTS, ""))
+    except ValueError:
+        return None
+
+
+def pods_with_directory(jobset: Object) -> Iterator[tuple[Object, Object]]:
+    """The pod specs of a JobSet with a directory for checkpoints, each with a container that has it."""
     for job in objects_in(mapping_at(jobset, "spec").get("replicatedJobs")):
         pod = mapping_at(job, "template", "spec", "template", "spec")
-        volume = next((each for each in objects_in(pod.get("volumes")) if each.get("name") == VOLUME), {})
-        name = str(mapping_at(volume, "persistentVolumeClaim").get("claimName") or "")
         for container in objects_in(pod.get("containers")):
-            mounts = objects_in(container.get("volumeMounts"))
-            path = next((str(each.get("subPath") or "") for each in mounts if each.get("name") == VOLUME), "")
-            try:
-                return parse_claim(f"{name}/{path}")
-            except ValueError:
-                continue  # not ours
+            if _named(container.get("volumeMounts")):
+                yield pod, container
+
+
+def mounted_directory(jobset: Object) -> Claim | None:
+    """The directory that the pods of a JobSet have for their checkpoints; None where they were given none."""
+    for pod, container in pods_with_directory(jobset):
+        name = mapping_at(_named(pod.get("volumes")), "persistentVolumeClaim").get("claimName") or ""
+        try:
+            return parse_claim(f"{name}/{_named(container.get('volumeMounts')).get('subPath') or ''}")
+        except ValueError:
+            continue  # not ours
     return None
+
+
+def _named(volumes: object) -> Object:
+    """Of volumes or mounts, that of the directory; empty without one."""
+    return next((each for each in objects_in(volumes) if each.get("name") == VOLUME), {})

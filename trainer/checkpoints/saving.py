@@ -47,15 +47,20 @@ def save(given: object, step: int, group: ranks.Group | None) -> Path | None:
             with store.begin(directory, step) as path:
                 _write(values, path, rank)
     except Exception as error:
-        if not isinstance(error, SaidElsewhereError):
-            why = str(error) if isinstance(error, NotSharedError) else settings.reason(error, directory)
-            settings.complain("save", f"no checkpoint of step {step}: {why}", rank=rank)
+        say_failed(step, directory, error)
         return None
     final = directory / store.step_name(step)
     if rank == 0:
         settings.resolved("save")
         store.prune(directory, settings.keep(), spared=final)
     return final
+
+
+def say_failed(step: int, directory: Path, error: Exception) -> None:
+    """Say why there is no checkpoint after a step, unless another rank does."""
+    if not isinstance(error, SaidElsewhereError):
+        why = str(error) if isinstance(error, NotSharedError) else settings.reason(error, directory)
+        settings.complain("save", f"no checkpoint of step {step}: {why}", rank=ranks.rank())
 
 
 def _check_writable() -> None:

@@ -1,4 +1,4 @@
-"""What a training is told about its checkpoints by variables of its environment, and how it says what is wrong."""
+"""Settings of checkpoints by variables of the environment, and what a training says of them on stderr."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from trainer.checkpoints import store
+from trainer.progress.report import DIRECTORY_VARIABLE
 
-DIRECTORY = "TRAINER_CHECKPOINT_DIR"
-"""Environment variable with the directory of the checkpoints of this training alone; unset: there are none."""
 SECONDS = "TRAINER_CHECKPOINT_SECONDS"
 """Environment variable with the seconds between two checkpoints; 0: only when the training must end. Default: 600."""
 KEEP = "TRAINER_CHECKPOINT_KEEP"
@@ -42,9 +41,13 @@ def complain(about: str, text: str, *, rank: int | None = None) -> None:
         text: a sentence.
         rank: who says it, where others may not; else one process of each node says it.
     """
-    if about in _said:
-        return
-    _said.add(about)
+    if about not in _said:
+        _said.add(about)
+        say(text, rank=rank)
+
+
+def say(text: str, *, rank: int | None = None) -> None:
+    """Say something on stderr; `rank` as for `complain`."""
     if rank is None and os.environ.get("LOCAL_RANK", "0") != "0":
         return
     prefix = f"trainer: rank {rank}: " if rank else "trainer: "
@@ -60,7 +63,7 @@ def resolved(about: str) -> None:
 
 def directory() -> Path | None:
     """The directory of the checkpoints, which is made if need be; None where there is none or it cannot be used."""
-    text = os.environ.get(DIRECTORY)
+    text = os.environ.get(DIRECTORY_VARIABLE)
     if not text:
         return None
     path = Path(text).absolute()
@@ -68,7 +71,7 @@ def directory() -> Path | None:
         path.mkdir(parents=True, exist_ok=True)
         owner = store.owner_of(path)
     except OSError as error:
-        complain(DIRECTORY, f"no checkpoints: {reason(error, path)}")
+        complain(DIRECTORY_VARIABLE, f"no checkpoints: {reason(error, path)}")
         return None
     return path if _is_own(path, owner) else None
 
@@ -81,7 +84,7 @@ def writable() -> Path | None:
     try:
         owner = store.claim(path, _owner())
     except OSError as error:
-        complain(DIRECTORY, f"no checkpoints are written: {reason(error, path)}")
+        complain(DIRECTORY_VARIABLE, f"no checkpoints are written: {reason(error, path)}")
         return None
     return path if _is_own(path, owner) else None
 
@@ -91,7 +94,7 @@ def _is_own(path: Path, owner: str) -> bool:
     if owner in {"", own} or not own:
         return True
     complain(
-        DIRECTORY,
+        DIRECTORY_VARIABLE,
         f"no checkpoints: {path} belongs to {owner}, and this is {own}; give each training a directory of its own, or "
         f"delete {path / store.OWNER} if that training does not need it any more",
     )
@@ -107,11 +110,11 @@ def reason(error: BaseException, path: Path) -> str:
     if number in _FULL:
         return f"{path} is full; the checkpoints in it stay"
     if number == errno.EROFS:
-        return f"{path} is read-only: {DIRECTORY} must be a directory that can be written"
+        return f"{path} is read-only: {DIRECTORY_VARIABLE} must be a directory that can be written"
     if number in {errno.EACCES, errno.EPERM}:
         return f"{path} cannot be written by user {os.getuid()}: set fsGroup in the securityContext of the pod"
     if number in {errno.EEXIST, errno.ENOTDIR}:
-        return f"{path} is not a directory: {DIRECTORY} must be one"
+        return f"{path} is not a directory: {DIRECTORY_VARIABLE} must be one"
     return f"{path}: {seen}" if isinstance(seen, OSError) else f"{error!r:.300}"
 
 

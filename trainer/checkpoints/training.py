@@ -16,7 +16,7 @@ from trainer.checkpoints import ranks, saving, settings, store
 from trainer.checkpoints.checkpoint import Checkpoint
 from trainer.checkpoints.meetings import Meetings
 from trainer.checkpoints.stop_signal import StopSignal
-from trainer.progress.report import report
+from trainer.progress.report import DIRECTORY_VARIABLE, report
 
 SAVED_AND_ENDED = 75
 """Exit code of a training that has saved its state after a signal and ended (EX_TEMPFAIL of sysexits.h)."""
@@ -44,8 +44,8 @@ class Training:
         self._saved: tuple[int, Path] | None = None
         """The last complete checkpoint; on other ranks than 0, the last that rank 0 was to complete."""
         self._reported: tuple[int, Path] | None = None
-        self._told = 0
-        """The step that rank 0 has told the others of."""
+        self._announced = 0
+        """The step that the counter of the last checkpoint of rank 0 has."""
         self._exit_code: int | None = None
 
     def latest(self) -> Checkpoint | None:
@@ -99,7 +99,7 @@ class Training:
     def due(self) -> bool:
         """Whether all ranks save now."""
         if self._seconds is None:
-            self._seconds = settings.seconds() if os.environ.get(settings.DIRECTORY) else 0.0
+            self._seconds = settings.seconds() if os.environ.get(DIRECTORY_VARIABLE) else 0.0
         if not self._seconds:
             return False
         self._signal.watch()
@@ -147,10 +147,8 @@ class Training:
 
     def _meetings_now(self) -> Meetings | None:
         """The meetings with the other ranks; None without others."""
-        if self._meetings is None:
-            self._group = self._group or ranks.group()
-            if self._group is not None:
-                self._meetings = Meetings(self._group)
+        if self._meetings is None and (group := self.group()) is not None:
+            self._meetings = Meetings(group)
         return self._meetings
 
     def is_ending(self) -> bool:
@@ -159,8 +157,7 @@ class Training:
 
     def save(self, state: object, step: int) -> None:
         """Write a checkpoint, and delete old ones; say what goes wrong."""
-        self._group = self._group or ranks.group()
-        path = saving.save(state, step, self._group)
+        path = saving.save(state, step, self.group())
         self._saved_at = time.monotonic()
         if path is not None:
             self.saved(step, path)
@@ -173,8 +170,8 @@ class Training:
             self._report(self._saved)
         if self._group is not None and self._group.rank == 0:
             with suppress(Exception):  # the store is gone
-                self._group.add("saved", step - self._told)
-                self._told = step
+                self._group.add("saved", step - self._announced)
+                self._announced = step
 
     def _learn(self) -> None:
         """Report the checkpoint that rank 0 was to complete, once it has; the reporter decides which rank writes.

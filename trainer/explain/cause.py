@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from trainer.api.trainjob_status import ConditionReason
-from trainer.workloads.lost_nodes import NODE_NOT_READY
+from trainer.workloads.pod_life import NODE_NOT_READY
 
 UNSCHEDULABLE = "Unschedulable"
 """The reason for which a pod waits for a node."""

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from trainer.api.checkpoints import CHECKPOINTS, MOUNT_PATH, VOLUME, Claim, mounted_directory, parse_claim
+from trainer.api.checkpoints import MOUNT_PATH, VOLUME, mounted_directory, stated_claim
 from trainer.explain.cause import kubectl
 from trainer.explain.remedies import Advice
 from trainer.explain.snapshot import Snapshot
-from trainer.kube.objects import annotations_of
 
 _MISSING: Final = 'persistentvolumeclaim "{}" not found'
 _NO_DIRECTORY: Final = re.compile(rf'failed to (?:create|prepare) subPath (?:directory )?for volumeMount "{VOLUME}"')
@@ -31,7 +30,8 @@ def claim_advice(snapshot: Snapshot, texts: Iterable[str]) -> Advice | None:
         snapshot: whose JobSet names the claim, or its TrainJob where that has ended.
         texts: messages of pods, or the last lines of a log, the last one first.
     """
-    directory = _of_train_job(snapshot) if snapshot.jobset is None else mounted_directory(snapshot.jobset)
+    jobset = snapshot.jobset
+    directory = stated_claim(snapshot.train_job) if jobset is None else mounted_directory(jobset)
     if directory is None:
         return None
     claim, namespace = directory.name, snapshot.namespace
@@ -47,10 +47,3 @@ def claim_advice(snapshot: Snapshot, texts: Iterable[str]) -> Advice | None:
             if words in text and MOUNT_PATH in text:
                 return Advice(remedy.format(claim), command)
     return None
-
-
-def _of_train_job(snapshot: Snapshot) -> Claim | None:
-    try:
-        return parse_claim(annotations_of(snapshot.train_job).get(CHECKPOINTS, ""))
-    except ValueError:
-        return None

@@ -13,16 +13,17 @@ from datetime import datetime
 from trainer.explain.cause import Cause, Subject, describe, kubectl, one_line
 from trainer.explain.snapshot import Snapshot
 from trainer.kube.clock import parse_timestamp, timestamp
+from trainer.kube.field_errors import listed
 from trainer.kube.objects import Object, find_condition, is_being_deleted, is_condition_true, mapping_at, name_of
 from trainer.kube.resource import NODES
 from trainer.workloads.disruption import deletion_of
-from trainer.workloads.lost_nodes import NODE_NOT_READY, node_lost_since
+from trainer.workloads.pod_life import NODE_NOT_READY, node_lost_since
 from trainer.workloads.tolerations import NO_EXECUTE, NOT_READY, OUT_OF_SERVICE, UNREACHABLE, eviction_time, has_taint
 
 _SHOWN = 5
 """Most pods that a sentence or a command names."""
 _NODES = 8
-"""Most nodes that are told of; each is read for it."""
+"""Most nodes that are named; each is read for it."""
 
 
 def lost_pods(snapshot: Snapshot) -> dict[str, list[Object]]:
@@ -30,7 +31,7 @@ def lost_pods(snapshot: Snapshot) -> dict[str, list[Object]]:
     found: dict[str, list[Object]] = {}
     for pod in snapshot.pods:
         name = str(mapping_at(pod, "spec").get("nodeName") or "")
-        if node_lost_since(pod) is not None and (name in found or len(found) < _NODES):
+        if node_lost_since(pod) and (name in found or len(found) < _NODES):
             found.setdefault(name, []).append(pod)
     return found
 
@@ -61,7 +62,7 @@ class _LostNode:
     @property
     def since(self) -> str:
         """Since when the first of its pods is not heard of."""
-        return min(node_lost_since(pod) or "" for pod in self.pods)
+        return min(map(node_lost_since, self.pods))
 
     def cause(self, now: datetime) -> Cause:
         """What has happened, what Kubernetes does about it, and what helps."""
@@ -84,9 +85,7 @@ class _LostNode:
         return "its kubelet does not answer, so its programs may still be running"
 
     def _named_pods(self) -> str:
-        names = ", ".join(map(name_of, self.pods[:_SHOWN]))
-        more = f" and {len(self.pods) - _SHOWN} more" if len(self.pods) > _SHOWN else ""
-        return f"{'pod' if len(self.pods) == 1 else 'pods'} {names}{more}"
+        return f"{'pod' if len(self.pods) == 1 else 'pods'} {listed([*map(name_of, self.pods)], _SHOWN)}"
 
     def _future(self, now: datetime) -> Iterator[str]:
         """What Kubernetes has done and will do, and when."""
@@ -114,7 +113,7 @@ class _LostNode:
         yield f"unless it is back by then, Kubernetes deletes its pods {when} (tolerationSeconds); {_LATER}"
 
     def _eviction(self, pod: Object) -> datetime | None:
-        since, node = node_lost_since(pod) or "", self.node or {}
+        since, node = node_lost_since(pod), self.node or {}
         if not any(has_taint(node, key) for key in (UNREACHABLE, NOT_READY, OUT_OF_SERVICE)):
             # It may not be read, or is about to get it.
             node = {"spec": {"taints": [{"key": UNREACHABLE, "effect": NO_EXECUTE, "timeAdded": since}]}}
@@ -137,6 +136,6 @@ class _LostNode:
         delete = kubectl("delete", "pod", *names, "--force", "--grace-period=0", namespace=self.namespace)
         remedy = (
             "wait until it is back, or have it repaired; once it is known to be shut down, and not before, give up all "
+            "pods on it, or these alone: a program that still runs would write the same files"
         )
-        remedy += "pods on it, or these alone: a program that still runs would write the same files"
         return remedy, (taint, delete)

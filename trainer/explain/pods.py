@@ -19,8 +19,7 @@ from trainer.framework.status.status import Conditions, reported_lines
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset import JobSetPlugin
-from trainer.workloads.lost_nodes import NODE_NOT_READY
-from trainer.workloads.pod_life import pod_life
+from trainer.workloads.pod_life import NODE_NOT_READY, pod_life
 from trainer.workloads.pod_requests import scarce_resources
 
 _REFUSED_PODS = "FailedCreate"

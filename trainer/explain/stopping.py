@@ -8,6 +8,7 @@ from trainer.api.jobset_pods import node_name
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.explain.cause import Cause, Subject, describe, kubectl, one_line
 from trainer.explain.snapshot import Snapshot
+from trainer.explain.suspension import list_pods
 from trainer.framework import PodProblem
 from trainer.framework.status.status import Conditions, reported_lines
 from trainer.kube.clock import parse_timestamp
@@ -57,8 +58,7 @@ def still_there(snapshot: Snapshot) -> Iterator[Cause]:
 
 
 def _pods(snapshot: Snapshot) -> str:
-    selector = f"jobset.sigs.k8s.io/jobset-name={snapshot.name}"
-    return kubectl("get", "pods", "-o", "wide", "-l", selector, namespace=snapshot.namespace)
+    return list_pods(snapshot.name, snapshot.namespace)
 
 
 _SHOWN = 5

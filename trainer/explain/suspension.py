@@ -46,8 +46,7 @@ def _resuming(snapshot: Snapshot, jobset: Subject) -> Cause:
     if awaited:
         message = f"{snapshot.subject} was resumed with other pods: its {awaited}"
         remedy = "wait until they have ended; a pod that does not end may be on a node that is lost"
-        command = kubectl("get", "pods", "-o", "wide", "-l", jobset_selector(jobset.name), namespace=snapshot.namespace)
-        return Cause("Resuming", jobset, message, remedy, command)
+        return Cause("Resuming", jobset, message, remedy, list_pods(jobset.name, snapshot.namespace))
     message = f"{snapshot.subject} was resumed, and the manager has yet to resume {jobset}"
     remedy = "wait a moment; if it stays so, see whether the manager runs"
     command = trainer("get", snapshot.name, "-w", namespace=snapshot.namespace)
@@ -114,3 +113,8 @@ def workload_selector(uids: list[str]) -> str:
 def jobset_selector(name: str) -> str:
     """The label selector of the Jobs and pods of a JobSet."""
     return f"{JOBSET_NAME}={name}"
+
+
+def list_pods(jobset: str, namespace: str) -> str:
+    """The command that lists the pods of a JobSet with their nodes."""
+    return kubectl("get", "pods", "-o", "wide", "-l", jobset_selector(jobset), namespace=namespace)

@@ -118,10 +118,10 @@ def too_many(path: str, actual: int, limit: int) -> FieldError:
     return FieldError(path, f"Too many: {actual}: must have at most {limit} items", "FieldValueTooMany")
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names that could have been meant, for messages: the first ones, for there may be thousands, and `none`."""
-    shown = ", ".join(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..." for name in names[:_LISTED])
-    return f"{shown} and {len(names) - _LISTED} more" if len(names) > _LISTED else shown or "none"
+def listed(names: Sequence[str], most: int = _LISTED) -> str:
+    """Names in a message: the first ones, and how many more there are, for there may be thousands; else `none`."""
+    shown = ", ".join(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..." for name in names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown or "none"
 
 
 def show(value: object) -> str:

@@ -31,7 +31,6 @@ from trainer.workloads.containers import (
     unended_beside,
 )
 from trainer.workloads.disruption import Disruption, Taken, taken_away
-from trainer.workloads.lost_nodes import node_lost_since
 
 SAVED_AND_ENDED: Final = 75
 """Exit code (EX_TEMPFAIL) of a training that was asked to end, has saved its state, and goes on from there."""
@@ -51,6 +50,8 @@ KILLED = "SIGKILL"
 """The reason of a pod whose container was killed, where nothing says why."""
 TERMINATED = "SIGTERM"
 """The reason of a pod whose container was asked to end, where nothing says by whom."""
+NODE_NOT_READY = "NodeNotReady"
+"""Reason of the event that the node lifecycle controller sends about each ready pod of a node that is not ready."""
 
 
 class PodState(StrEnum):
@@ -163,8 +164,8 @@ def pod_life(pod: Mapping[str, Any], job: Mapping[str, Any] | None = None) -> Po
     node, is_over = str((pod.get("spec") or {}).get("nodeName") or ""), has_finished(pod)
     state, reason, message, container, since, exit_code, held_by = _found(pod, job)
     said = str(reason), message.strip(), container, since, node
-    is_going, lost = is_being_deleted(pod) and not is_over, node_lost_since(pod) or ""
-    return PodLife(name_of(pod), state, *said, exit_code, held_by, is_going, is_over, lost)
+    is_going = is_being_deleted(pod) and not is_over
+    return PodLife(name_of(pod), state, *said, exit_code, held_by, is_going, is_over, node_lost_since(pod))
 
 
 def _found(pod: Mapping[str, Any], job: Mapping[str, Any] | None) -> _Found:
@@ -194,6 +195,18 @@ def _state(taken: Taken) -> PodState:
 def wait_of(pod: Mapping[str, Any]) -> Wait | None:
     """The first reason for which a pod cannot be scheduled or started; None without one."""
     return next(_waits(pod), None)
+
+
+def node_lost_since(pod: Mapping[str, Any]) -> str:
+    """Since when nobody hears of the kubelet of a pod that was ready before, in RFC 3339; empty if nothing says so.
+
+    It shows on the pod, so that nobody has to watch nodes: the node lifecycle controller sets its condition Ready to
+    False, and nothing else. A kubelet gives a reason whenever it says that a pod is not ready, and says as much of
+    ContainersReady unless a readiness gate is the reason.
+    """
+    ready = find_condition(pod, "Ready") or {}
+    is_silent = ready.get("status") == "False" and not ready.get("reason") and is_condition_true(pod, "ContainersReady")
+    return str(ready.get("lastTransitionTime") or "") if is_silent and not has_finished(pod) else ""
 
 
 # How its containers have ended.

@@ -24,9 +24,9 @@ class Restarts:
     @classmethod
     def of_jobset(cls, jobset: Mapping[str, Any]) -> Self:
         """Read them of a JobSet; one of an old JobSet, which says less, is a failure."""
-        policy, status = mapping_at(jobset, "spec", "failurePolicy"), mapping_at(jobset, "status")
-        limit, total = _number(policy.get("maxRestarts")), _number(status.get("restarts"))
-        counted = _number(status.get("restartsCountTowardsMax"))
+        policy = mapping_at(jobset, "spec", "failurePolicy")
+        limit, total = _number(policy.get("maxRestarts")), restart_attempt(jobset)
+        counted = _number(mapping_at(jobset, "status").get("restartsCountTowardsMax"))
         if not counted and all(rule.get("action") != _UNCOUNTED for rule in objects_in(policy.get("rules"))):
             counted = total
         return cls(total - counted, counted, limit)
@@ -46,6 +46,11 @@ class Restarts:
         counted += f" of {self.limit}" if self.limit else ""
         parts = (_count(self.disruptions, "disruption") if self.disruptions else "", counted)
         return ", ".join(part for part in parts if part) if self else ""
+
+
+def restart_attempt(jobset: Mapping[str, Any]) -> int:
+    """How often a JobSet has started all Jobs again, for any cause: the number of the attempt that its pods are of."""
+    return _number(mapping_at(jobset, "status").get("restarts"))
 
 
 def _count(number: int, noun: str) -> str:

@@ -121,7 +121,7 @@ class _Run(TrainerCallback):
         except Exception as error:
             if own and not self._is_moved:
                 raise  # it is where the script wants it; elsewhere, it must not end the training
-            runs.failed(step, self._directory, error)
+            saving.say_failed(step, self._directory, error)
             if self._is_moved and (ours is None or ours.rank == 0):
                 shutil.rmtree(self._place, ignore_errors=True)  # others may need the space
         else:

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from trainer.checkpoints import Checkpoint, group, keep, newest, ranks, saved, saving, settings, store
+from trainer.checkpoints import Checkpoint, group, keep, newest, saved, saving, settings, store
 from trainer.checkpoints import directory as all_checkpoints
 
 _LIMIT = 16
@@ -61,14 +59,6 @@ def _arguments(words: list[str]) -> list[str]:
     return found
 
 
-def say(text: str) -> None:
-    """Say something on stderr, by the first process of each node."""
-    with suppress(Exception):  # there is no stderr
-        if os.environ.get("LOCAL_RANK", "0") == "0":
-            sys.stderr.write(f"trainer: {text}\n")
-            sys.stderr.flush()
-
-
 def guard(kind: Kind) -> Kind:
     """Have nothing that fails in the hooks of a callback reach the training."""
     for name, method in list(vars(kind).items()):
@@ -97,7 +87,7 @@ def resume(directory: Path, names: Sequence[str] = store.STEPS) -> Checkpoint | 
     """The checkpoint that a training goes on from, which is said; None: it begins at step 0."""
     found = newest(directory, names)
     if found is not None:
-        say(f"goes on after step {found.step}, from {found.path}")
+        settings.say(f"goes on after step {found.step}, from {found.path}")
     return found
 
 
@@ -110,7 +100,7 @@ def write(directory: Path, step: int, writer: Callable[[Path], object]) -> None:
     try:
         saving.together(directory, name, ours, writer)
     except Exception as error:
-        failed(step, directory, error)
+        saving.say_failed(step, directory, error)
         return
     succeeded(step, directory / name)
     if ours is None or ours.rank == 0:
@@ -121,10 +111,3 @@ def succeeded(step: int, path: Path) -> None:
     """Take note of a complete checkpoint."""
     settings.resolved("save")
     saved(step, path)
-
-
-def failed(step: int, directory: Path, error: Exception) -> None:
-    """Say why there is none, unless another rank does."""
-    if not isinstance(error, saving.SaidElsewhereError):
-        text = f"no checkpoint of step {step}: {settings.reason(error, directory)}"
-        settings.complain("save", text, rank=ranks.rank())

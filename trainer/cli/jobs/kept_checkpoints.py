@@ -11,13 +11,13 @@ from typing import Final
 import anyio
 
 from trainer.api.checkpoints import (
-    CHECKPOINTS,
     MOUNT_PATH,
     VOLUME,
     Claim,
     directory_name,
     mounted_directory,
-    parse_claim,
+    pods_with_directory,
+    stated_claim,
 )
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.cli.console import printable, say
@@ -32,7 +32,6 @@ from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.field_errors import listed
 from trainer.kube.objects import (
     Object,
-    annotations_of,
     find_condition,
     has_finished,
     is_being_deleted,
@@ -41,7 +40,6 @@ from trainer.kube.objects import (
     mapping_at,
     name_of,
     namespace_of,
-    objects_in,
     uid_of,
 )
 from trainer.kube.resource import JOBS, PERSISTENT_VOLUME_CLAIMS, PODS
@@ -143,7 +141,7 @@ class KeptCheckpoints:
     def _removal(self) -> Object:
         """The Job: it mounts what the directory is in, since a mount itself cannot be removed."""
         name, namespace = name_of(self._job), namespace_of(self._job)
-        pod, container = _training_pod(self._jobset or {})
+        pod, container = next(pods_with_directory(self._jobset or {}), ({}, {}))
         if not container:
             raise CommandError(
                 f"{self.place} is kept, and so is TrainJob {name}: it has no JobSet any more, whose image would remove "
@@ -185,20 +183,8 @@ async def _jobset(client: Client, job: Object) -> Object | None:
 
 
 def _stated(job: Object) -> Claim | None:
-    try:
-        return parse_claim(annotations_of(job).get(CHECKPOINTS, "")).directory_of(name_of(job), uid_of(job))
-    except ValueError:
-        return None
-
-
-def _training_pod(jobset: Object) -> tuple[Object, Object]:
-    """The first pod spec with the directory, and its container; both empty without one."""
-    for each in objects_in(mapping_at(jobset, "spec").get("replicatedJobs")):
-        pod = mapping_at(each, "template", "spec", "template", "spec")
-        for container in objects_in(pod.get("containers")):
-            if any(mount.get("name") == VOLUME for mount in objects_in(container.get("volumeMounts"))):
-                return pod, container
-    return {}, {}
+    claim = stated_claim(job)
+    return None if claim is None else claim.directory_of(name_of(job), uid_of(job))
 
 
 async def _end_of(client: Client, job: Object, clock: Clock) -> Object:

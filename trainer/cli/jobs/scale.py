@@ -18,15 +18,7 @@ from trainer.cli.options import Context, Kubeconfig, Namespace
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock, SystemClock, move_on_after
 from trainer.kube.errors import ApiError, KubeError
-from trainer.kube.objects import (
-    Object,
-    controller_of,
-    find_condition,
-    mapping_at,
-    name_of,
-    namespace_of,
-    uid_of,
-)
+from trainer.kube.objects import Object, controller_of, find_condition, mapping_at, name_of, namespace_of, uid_of
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
 from trainer.plugins.jobset.revision import ELASTIC_JOBSETS
 from trainer.view.row import TrainJobRow

@@ -6,13 +6,13 @@ import json
 import shlex
 from typing import Final
 
-from trainer.api.checkpoints import CHECKPOINTS, parse_claim
+from trainer.api.checkpoints import CHECKPOINTS, parse_claim, stated_claim
 from trainer.cli.console import note, printable
 from trainer.cli.errors import BadInputError
 from trainer.cli.similar import did_you_mean
 from trainer.kube.client import Client
 from trainer.kube.errors import KubeError, NotFoundError
-from trainer.kube.objects import Object, annotations_of, is_being_deleted, mapping_at, name_of, namespace_of
+from trainer.kube.objects import Object, is_being_deleted, mapping_at, name_of, namespace_of
 from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS
 from trainer.kube.selection import Selection
 
@@ -43,10 +43,9 @@ async def warn_of_claim(client: Client, job: Object) -> None:
         client: asks with the rights of the user.
         job: a TrainJob of either version, which is not submitted yet.
     """
-    try:
-        claim = parse_claim(annotations_of(job).get(CHECKPOINTS, ""))
-    except ValueError:
-        return  # none, or one that admission refuses
+    claim = stated_claim(job)
+    if claim is None:  # or one that admission refuses
+        return
     nodes = mapping_at(job, "spec", "trainer").get("numNodes")
     try:
         problem = await _problem(client, claim.name, namespace_of(job), nodes if isinstance(nodes, int) else 1)

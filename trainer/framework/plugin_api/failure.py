@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 from trainer.api.jobset_pods import node_name
 from trainer.framework.plugin_api.error_lines import error_line, is_exception, is_lost_connection
 from trainer.kube.objects import Object, controller_of, find_condition, is_condition_true, name_of, uid_of
-from trainer.workloads.container_end import SIGNALS, UNKNOWN_END, ContainerEnd, ends_of, last_end
+from trainer.workloads.container_end import OUT_OF_MEMORY, SIGNALS, UNKNOWN_END, ContainerEnd, ends_of, last_end
 from trainer.workloads.containers import container_statuses, memory_limit
 from trainer.workloads.disruption import DeletedBy, Disruption
 from trainer.workloads.killed_child import killed_child
@@ -140,9 +140,9 @@ def failures_in_order(
 ) -> list[FailedContainer]:
     """The pods that failed or were taken away, the first one first.
 
-    When one node ends, the others soon fail as well, or are ended. So within the same second that counts more of which
-    others may be a consequence: first who was disrupted, then an own failure, then the end by a signal, and last a
-    deletion, which its Job asks for as well.
+    When one node ends, the others soon fail as well, or are ended. So within the same second a cause goes before what
+    it may have caused: first a disruption, then an own failure, then the end by a signal, and last a deletion, which
+    its Job asks for as well.
 
     Args:
         pods: those of one attempt.
@@ -177,9 +177,8 @@ _CONSEQUENCES = frozenset(DeletedBy)
 
 
 def _order(life: PodLife) -> tuple[str, int]:
-    if life.disruption not in {None, Disruption.SAVED} or (
-        life.state is PodState.KILLED and life.reason == "OOMKilled"
-    ):
+    is_out_of_memory = life.state is PodState.KILLED and life.reason == OUT_OF_MEMORY
+    if is_out_of_memory or life.disruption not in {None, Disruption.SAVED}:
         rank = 0
     elif life.state is PodState.FAILED:
         rank = 1

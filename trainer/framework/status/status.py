@@ -250,7 +250,6 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
     has_finished = is_finished(train_job)
     if seen.jobs is None and has_finished and not seen.errors:
         jobs = _stopped(jobs)
-    scale = seen.scale or previous.scale
     digest = (seen.ensured and seen.ensured.runtime_digest) or previous.runtime_digest
     ours = _ours(previous, seen.plugin_types)
     status = TrainJobStatus(
@@ -259,7 +258,7 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
         state=previous.state or _end_state(ours),
         start_time=previous.start_time,
         observed_generation=generation,
-        scale=scale,
+        scale=seen.scale or previous.scale,
         restarts=previous.restarts if seen.jobs is None else seen.restarts,
         runtime_digest=digest,
     )
@@ -289,7 +288,7 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
 
 
 def _end_state(conditions: list[Condition]) -> State | None:
-    """The state of a TrainJob that has ended under another manager."""
+    """The state of a TrainJob that has ended, perhaps under another manager."""
     ended = {condition.type for condition in conditions if condition.status == "True"}
     return next((state for state in (State.FAILED, State.COMPLETE) if state.value in ended), None)
 
@@ -369,9 +368,8 @@ def _set_problems(
     *,
     lasts: bool = False,
 ) -> None:
-    """Set one of both; a TrainJob that never had problems has none, and afterwards its message still names them."""
-    previous = conditions.get(condition_type)
-    was_true = conditions.is_true(condition_type)
+    """Set one of them; a TrainJob that never had problems has none, and afterwards its message still names them."""
+    previous, was_true = conditions.get(condition_type), conditions.is_true(condition_type)
     if present:
         reason = present[0].reason
         message = message_of(problem_lines(present, reported_lines(previous) if was_true else []), reason)
@@ -383,21 +381,17 @@ def _set_problems(
         conditions.set(condition_type, holds=lasts, reason=reason, message=message)
 
 
+_NAMED_AS_STATES = (ConditionType.STOPPING, ConditionType.SUSPENDED, ConditionType.PENDING, ConditionType.RESTARTING)
+"""Conditions with the name of the state that they make; the first that holds counts."""
+
+
 def _state(conditions: Conditions, jobs: Sequence[JobStatus], previous: TrainJobStatus) -> State | None:
-    if conditions.is_true(ConditionType.FAILED):
-        return State.FAILED
-    if conditions.is_true(ConditionType.COMPLETE):
-        return State.COMPLETE
+    if (end := _end_state(conditions.to_list())) is not None:
+        return end
     if conditions.is_false(ConditionType.CREATED):
         return State.BLOCKED
-    if conditions.is_true(ConditionType.STOPPING):
-        return State.STOPPING
-    if conditions.is_true(ConditionType.SUSPENDED):
-        return State.SUSPENDED
-    if conditions.is_true(ConditionType.PENDING):
-        return State.PENDING
-    if conditions.is_true(ConditionType.RESTARTING):
-        return State.RESTARTING
+    if (found := next(filter(conditions.is_true, _NAMED_AS_STATES), None)) is not None:
+        return State(found)
     # A pod that restarts is not ready for a moment; the training still runs.
     if previous.state in _GOING or any(job.ready or job.succeeded or job.failed for job in jobs):
         is_stalled = Conditions.of(previous).is_true(ConditionType.STALLED)

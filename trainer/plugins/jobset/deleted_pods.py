@@ -6,6 +6,7 @@ what the condition Stopping says.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -17,7 +18,17 @@ from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.framework import FailedContainer, Reader, first_failure
 from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.cache.cached_object import CachedObject
-from trainer.kube.objects import Object, ObjectKey, is_being_deleted, metadata_of, name_of, namespace_of, uid_of
+from trainer.kube.objects import (
+    Object,
+    ObjectKey,
+    is_being_deleted,
+    mapping_at,
+    metadata_of,
+    name_of,
+    namespace_of,
+    objects_in,
+    uid_of,
+)
 from trainer.kube.resource import JOBS
 from trainer.plugins.jobset.pod_index import PodIndex, is_in_trouble, is_there, lasting, life_of, problems_of
 from trainer.workloads.disruption import deletion_of
@@ -25,8 +36,6 @@ from trainer.workloads.pod_life import PodState
 
 REMEMBERED = 512
 """Most JobSets with a remembered pod, a few KiB each; the least recently used is dropped first."""
-
-_POD_LIMIT = 1 << 31
 
 _Owner = tuple[str, str, str]
 """Namespace, name and uid of a JobSet, from labels of its pods."""
@@ -40,7 +49,7 @@ class _Deleted:
 
 @dataclass(frozen=True, slots=True)
 class _First:
-    """The first pod of an attempt that got into trouble, in the order in which the API server tells it."""
+    """The first pod of an attempt that got into trouble, in the order of the events of the watch."""
 
     restart_attempt: int
     since: str
@@ -134,13 +143,10 @@ def _owner(pod: CachedObject) -> _Owner:
 
 def of_size(pods: Iterable[Object], jobset: Object) -> list[Object]:
     """Without those that an elastic JobSet has given up."""
-    sizes = {
-        job.get("name"): ((job.get("template") or {}).get("spec") or {}).get("completions")
-        for job in (jobset.get("spec") or {}).get("replicatedJobs") or []
-    }
-    return [
-        pod for pod in pods if place_of(pod).completion_index < (sizes.get(place_of(pod).replicated_job) or 1 << 31)
-    ]
+    jobs = objects_in(mapping_at(jobset, "spec").get("replicatedJobs"))
+    sizes = {job.get("name"): mapping_at(job, "template", "spec").get("completions") or math.inf for job in jobs}
+    places = ((pod, place_of(pod)) for pod in pods)
+    return [pod for pod, place in places if place.completion_index < sizes.get(place.replicated_job, math.inf)]
 
 
 def stop_of(train_job: TrainJob) -> Condition | None:

@@ -1,6 +1,6 @@
 """Lost nodes of the cluster with pods of a JobSet on them.
 
-They are seen on the pods (`trainer.workloads.lost_nodes`), which are watched anyway: the manager neither watches nor
+They are seen on the pods (`node_lost_since`), which are watched anyway: the manager neither watches nor
 reads nodes.
 """
 
@@ -18,7 +18,7 @@ from trainer.kube.objects import Object, ObjectKey, controller_of, is_being_dele
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset.pod_index import PodIndex
 from trainer.plugins.jobset.wait import about
-from trainer.workloads.lost_nodes import NODE_NOT_READY, node_lost_since
+from trainer.workloads.pod_life import NODE_NOT_READY, node_lost_since
 
 _SHOWN = 5
 """Most nodes, and most pods, that a message names."""
@@ -33,7 +33,7 @@ def lost_nodes(index: PodIndex) -> Iterator[PodProblem]:
     if not pods:
         return
     count = len(pods) if len(pods) < _EXAMPLES else len(lost)
-    since = min(node_lost_since(pod) or "" for pod in pods)
+    since = min(map(node_lost_since, pods))
     nodes = sorted({str(mapping_at(pod, "spec").get("nodeName") or "") for pod in pods})
     which = f"node {nodes[0]} is" if len(nodes) == 1 else f"nodes {_listed(nodes)} are"
     with_pods = f"{count} pods" if 1 < count <= _SHOWN else about(count)

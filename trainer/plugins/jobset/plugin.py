@@ -55,12 +55,12 @@ from trainer.plugins.jobset.pod_index import (
     active_jobsets,
     problems_of,
 )
-from trainer.plugins.jobset.pod_problems import is_restarting, restart_counts, restarts, suspended_by_others, waits
+from trainer.plugins.jobset.pod_problems import restart_counts, restarts, suspended_by_others, waits
 from trainer.plugins.jobset.replacement import check_replacement, fixed_of
 from trainer.plugins.jobset.revision import node_scale, resuspend_jobset, revise_jobset
 from trainer.plugins.jobset.stopping import stopping_pods, suspended_pods
 from trainer.workloads import JOBSETS
-from trainer.workloads.restarts import Restarts
+from trainer.workloads.restarts import Restarts, restart_attempt
 
 _OUTCOMES: dict[str, Literal[ConditionType.COMPLETE, ConditionType.FAILED]] = {
     "Completed": ConditionType.COMPLETE,
@@ -159,7 +159,7 @@ class JobSetPlugin:
                 reason, message = condition.get("reason") or ended, condition.get("message") or f"JobSet is {ended}"
                 if condition_type is ConditionType.COMPLETE:
                     return Outcome(condition_type, reason, message)
-                attempt = (jobset.get("status") or {}).get("restarts") or 0
+                attempt = restart_attempt(jobset)
                 message = f"{message}{_restarted(jobset)}"
                 culprit = self._gone.first_failure(PodIndex(self._reader, jobset), train_job, attempt=attempt)
                 jobs = Selection(namespace_of(jobset), label_selector=f"{JOBSET_NAME}={name_of(jobset)}")
@@ -194,7 +194,7 @@ class JobSetPlugin:
         self._waiting.note(key_of(jobset), waits=bool(present))
         yield from present
         again = list(restarts(index, self._gone, train_job))
-        for problem in stopping_pods(index, self._gone, train_job, is_restarting=is_restarting(jobset)):
+        for problem in stopping_pods(index, self._gone, train_job):
             if problem.type is ConditionType.STOPPING or not again:
                 yield problem
         yield from again

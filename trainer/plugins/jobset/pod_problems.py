@@ -45,7 +45,7 @@ from trainer.plugins.jobset.revision import is_decided
 from trainer.plugins.jobset.wait import Example, Named, WaitReason, about, cannot_start
 from trainer.workloads import JOBSETS
 from trainer.workloads.pod_life import pod_life, wait_of
-from trainer.workloads.restarts import Restarts
+from trainer.workloads.restarts import Restarts, restart_attempt
 
 _MAY_PASS = frozenset({"Unschedulable", "SchedulingGated", ConditionReason.NO_SCHEDULER})
 """Reasons that often end by themselves, sorted after the others."""
@@ -174,13 +174,17 @@ def _makes_pods_again(job: Object) -> bool:
 
 def is_restarting(jobset: Object) -> bool:
     """Whether the failure policy of a JobSet has deleted its Jobs, and no new ones are ready."""
-    status = jobset.get("status") or {}
     condition = find_condition(jobset, "RestartingJobSet")
     if condition is not None:
         return bool(condition.get("status") == "True")
     # JobSet before 0.12 does not say, so this is as near as its counts come.
-    counts = status.get("replicatedJobsStatus") or []
-    return bool(status.get("restarts")) and not any(count.get("ready") or count.get("succeeded") for count in counts)
+    return restart_attempt(jobset) > 0 and not is_ready(jobset)
+
+
+def is_ready(jobset: Object) -> bool:
+    """Whether a Job of the JobSet has all its pods, or has succeeded."""
+    counts = mapping_at(jobset, "status").get("replicatedJobsStatus") or []
+    return any(count.get("ready") or count.get("succeeded") for count in counts)
 
 
 def restart_counts(jobset: Object) -> RestartCounts | None:
@@ -199,8 +203,7 @@ def _restart(jobset: Object) -> str:
 
 def _cause(index: PodIndex, gone: DeletedPods, train_job: TrainJob) -> str:
     """The failure that came first; pods of the last attempt may still exist, or are remembered."""
-    attempt = ((index.jobset.get("status") or {}).get("restarts") or 0) - 1
-    culprit = gone.first_failure(index, train_job, attempt=attempt)
+    culprit = gone.first_failure(index, train_job, attempt=restart_attempt(index.jobset) - 1)
     if culprit is not None:
         return culprit.text
     condition = find_condition(index.jobset, "RestartingJobSet") or {}

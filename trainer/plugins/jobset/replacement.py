@@ -11,14 +11,12 @@ that has run, and those that are retained keep any, since JobSet creates none wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
-from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID
-from trainer.api.jobset_pods import is_made_by
 from trainer.api.trainjob import TrainJob, TrainJobSpec
 from trainer.framework import FieldError, Reader, RuntimeInfo, differences, forbidden
-from trainer.kube.objects import Object, controller_of, has_finished, labels_of, mapping_at, name_of, namespace_of
-from trainer.kube.resource import PODS
+from trainer.kube.field_errors import listed
+from trainer.kube.objects import Object, mapping_at
+from trainer.plugins.jobset.pod_index import PodIndex
 
 _SIZE = ("parallelism", "completions")
 _MAPS = ("labels", "annotations", "nodeSelector")
@@ -57,11 +55,9 @@ def unfinished(existing: Object, reader: Reader) -> str:
     A pod that is being deleted still runs.
     """
     counts = mapping_at(existing, "status").get("replicatedJobsStatus") or []
-    pods = sorted(map(name_of, _running(existing, reader)))
+    pods = sorted(key.name for key in PodIndex(reader, existing).there())
     if pods:
-        more = f" and {len(pods) - _MOST_NAMES} more" if len(pods) > _MOST_NAMES else ""
-        listed = ", ".join(islice(pods, _MOST_NAMES))
-        return f"pod {listed} has ended" if len(pods) == 1 else f"pods {listed}{more} have ended"
+        return f"pod {pods[0]} has ended" if len(pods) == 1 else f"pods {listed(pods, _MOST_NAMES)} have ended"
     active = [str(count["name"]) for count in counts if count.get("active") or count.get("ready")]
     return f"pods of {', '.join(active)} have ended" if active else ""
 
@@ -144,12 +140,3 @@ def _has_more(wanted: Object, present: Object, lists: Sequence[str]) -> bool:
 def _entries(flat: Sequence[Object]) -> set[frozenset[tuple[str, str]]]:
     """Tolerations or gates without what is empty, which servers in Go leave out."""
     return {frozenset((name, str(value)) for name, value in each.items() if value not in (None, "")) for each in flat}
-
-
-def _running(jobset: Object, reader: Reader) -> Iterator[Object]:
-    """Its pods that have not ended; labels alone make none its pod."""
-    for pod in reader.list(PODS, namespace_of(jobset), {JOBSET_NAME: name_of(jobset)}):
-        job, labels = controller_of(pod) or {}, labels_of(pod)
-        is_of_jobset = labels.get(JOBSET_UID) in {None, mapping_at(jobset, "metadata").get("uid")}
-        if is_of_jobset and not has_finished(pod) and is_made_by(job.get("kind"), job.get("name"), labels):
-            yield pod

@@ -16,9 +16,11 @@ from trainer.kube.objects import Object, ObjectKey, key_of, name_of
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset.deleted_pods import DeletedPods, of_size, said_by, stop_of
 from trainer.plugins.jobset.pod_index import PodIndex
+from trainer.plugins.jobset.pod_problems import is_ready, is_restarting
 from trainer.plugins.jobset.revision import is_decided
 from trainer.plugins.jobset.wait import about
 from trainer.workloads.pod_life import pod_life
+from trainer.workloads.restarts import restart_attempt
 
 _SHOWN = 5
 """Most pods that a headline names; of more it says about how many there are."""
@@ -36,37 +38,30 @@ def suspended_pods(index: PodIndex, train_job: TrainJob) -> Iterator[PodProblem]
         yield _problem(ConditionReason.SUSPENDING_PODS, headline, min(keys).name, str)
 
 
-def stopping_pods(
-    index: PodIndex, gone: DeletedPods, train_job: TrainJob, *, is_restarting: bool
-) -> Iterator[PodProblem]:
+def stopping_pods(index: PodIndex, gone: DeletedPods, train_job: TrainJob) -> Iterator[PodProblem]:
     """Pods that were deleted and have not ended, and those that a restart of the JobSet deletes; then their return."""
-    attempt = (index.jobset.get("status") or {}).get("restarts") or 0
+    attempt, restarts = restart_attempt(index.jobset), is_restarting(index.jobset)
     lost = index.lost()  # is a reason of its own
     pods = of_size([pod for pod in index.going() if key_of(pod) not in lost], index.jobset)
-    if is_restarting:
+    if restarts:
         pods = [pod for pod in _read(index, index.there()) if age_of(pod).restart_attempt < attempt] or pods
     before = stop_of(train_job)
     if pods:
         is_suspension = bool(said_by(before, ConditionReason.SUSPENDING_PODS))  # resumed meanwhile
         reason = ConditionReason.SUSPENDING_PODS if is_suspension else ConditionReason.STOPPING_PODS
-        failed = attempt - 1 if is_restarting else attempt
+        failed = attempt - 1 if restarts else attempt
         headline = f"{about(len(pods))} are stopping"
         if len(pods) <= _SHOWN:
             headline = f"{_named(pods)} {'is' if len(pods) == 1 else 'are'} stopping{_since(pods)}"
         yield _problem(reason, headline, name_of(pods[0]), lambda: _cause(index, gone, failed, train_job))
         return
     headline, _, cause = said_by(before, ConditionReason.STOPPING_PODS).partition(": ")
-    if headline and not is_restarting:
+    if headline and not restarts:
         if not index.there():
             yield _problem(ConditionReason.STOPPING_PODS, headline, "", lambda: cause)
-        elif not _is_ready(index.jobset):
+        elif not is_ready(index.jobset):
             headline = "pods that were stopped are made again"
             yield PodProblem(ConditionType.RESTARTING, ConditionReason.RESTARTING_PODS, headline, lambda: cause)
-
-
-def _is_ready(jobset: Object) -> bool:
-    counts = (jobset.get("status") or {}).get("replicatedJobsStatus") or []
-    return any(count.get("ready") or count.get("succeeded") for count in counts)
 
 
 def _read(index: PodIndex, keys: Iterable[ObjectKey]) -> list[Object]:

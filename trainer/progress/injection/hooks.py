@@ -17,7 +17,7 @@ from typing import Any
 
 from trainer.progress.injection.parameters import changed, report_parameters
 from trainer.progress.injection.startup import complain
-from trainer.progress.report import report
+from trainer.progress.report import DIRECTORY_VARIABLE, report
 
 BAR = "bar"
 """The source that gives way to all others."""
@@ -86,7 +86,7 @@ def watch_transformers(module: Any) -> None:
 
 def have_checkpoints(name: str, module: Any) -> None:
     """Have a framework save and resume by itself, where the training has a directory for checkpoints."""
-    if os.environ.get("TRAINER_CHECKPOINT_DIR"):
+    if os.environ.get(DIRECTORY_VARIABLE):
         try:
             import_module("trainer.checkpoints.frameworks." + name).attach(module)
         except Exception as error:

@@ -1,7 +1,7 @@
 """The exit code of torchrun: that of its workers where they have saved their state after a signal and ended.
 
 torchrun ends with 1 whatever its workers end with, and starts them again where it has restarts left. Neither suits a
-training that was told to end: Kubernetes would take it for a failure, and nodes would wait for one that is gone.
+training that was asked to end: Kubernetes would take it for a failure, and nodes would wait for one that is gone.
 """
 
 from __future__ import annotations

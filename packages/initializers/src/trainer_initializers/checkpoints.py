@@ -9,12 +9,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from trainer.progress.report import DIRECTORY_VARIABLE
 from trainer_initializers.errors import TransferError
 from trainer_initializers.options import TransferOptions
 from trainer_initializers.shared_directory import SharedDirectory
-
-DIRECTORY_VARIABLE = "TRAINER_CHECKPOINT_DIR"
-"""The variable of the containers that train, with the directory of their checkpoints."""
 
 _NAME = re.compile(r"(step|checkpoint)-([0-9]{1,18})")
 _LAST_FILE = {"checkpoint": "trainer_state.json"}

@@ -45,7 +45,7 @@ def page_of(job: Object, recipe: Object) -> Object:
         "generation": metadata_of(job).get("generation"),
         "conditions": objects_in(status.get("conditions")),
         "started": status.get("startTime"),
-        "restarts": TrainJobRow.of(job).restarts,
+        "restarts": row.restarts,
         "bounds": _bounds(mapping_at(status, "scale")),
         "trainerStatus": mapping_at(status, "trainerStatus") or None,
         "unsaved": checkpoint.unsaved_in(row.state) if checkpoint is not None else "",

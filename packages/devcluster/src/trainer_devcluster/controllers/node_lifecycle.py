@@ -38,7 +38,7 @@ from trainer.kube.objects import (
     uid_of,
 )
 from trainer.kube.resource import NODES, PODS
-from trainer.workloads.lost_nodes import NODE_NOT_READY
+from trainer.workloads.pod_life import NODE_NOT_READY
 from trainer.workloads.tolerations import (
     NO_EXECUTE,
     NO_SCHEDULE,

@@ -13,7 +13,7 @@ from trainer.kube.clock import move_on_after, parse_timestamp, timestamp
 from trainer.kube.errors import KubeError
 from trainer.kube.events.recorder import EventKind
 from trainer.kube.objects import Object, has_finished, is_being_deleted, labels_of, name_of, namespace_of, uid_of
-from trainer.workloads.lost_nodes import node_lost_since
+from trainer.workloads.pod_life import node_lost_since
 from trainer_devcluster.kubelet.container_supervisor import PodContainers
 from trainer_devcluster.kubelet.environment import PodFacts
 from trainer_devcluster.kubelet.errors import PodNetworkError, UnsupportedVolumeError, VolumeError
@@ -73,7 +73,7 @@ class PodWorker:
         """Take note of a newer state of the object."""
         self._pod = pod
         self._updated.set()
-        if node_lost_since(pod) is not None and self._writer.forget():
+        if node_lost_since(pod) and self._writer.forget():
             self._publish()
         if is_being_deleted(pod):
             self._termination.request(grace_period(pod))

@@ -8,6 +8,8 @@ from typing import Final
 
 from trainer.api.progress import REPORTER
 from trainer.kube.objects import Object, mapping_at, objects_in
+from trainer.workloads.container_end import SIGTERM
+from trainer.workloads.pod_life import SAVED_AND_ENDED
 from trainer_v1_jobs.conversion.places import NODE
 from trainer_v1_jobs.conversion.pods import TRAINER, UNBUFFERED
 from trainer_v1_jobs.conversion.restarts import DISRUPTIONS_IGNORED
@@ -22,8 +24,8 @@ _CONTAINER_FIELDS: Final = ("envFrom", "volumeMounts", "securityContext")
 _TRAINER_FIELDS: Final = ("name", "image", "command", "args", "resources", "env")
 """What it says of the container that trains in `spec.trainer`."""
 _RESTART: Final = "RestartJobSetAndIgnoreMaxRestarts"
-_TOLD_TO_END: Final = {75, 143}
-"""Exit codes of programs that were told to end: after they have saved their state, and at once."""
+_STOPPED: Final = {SAVED_AND_ENDED, SIGTERM}
+"""Exit codes of programs that were asked to end: after they have saved their state, and at once."""
 
 
 def matching_runtime(spec: Object, runtimes: Iterable[Object]) -> tuple[Object, list[Object]] | None:
@@ -63,7 +65,7 @@ def _answers_disruptions(template: Object) -> bool:
 
 def _is_of_disruption(rule: Object) -> bool:
     codes = mapping_at(rule, "onExitCodes")
-    return not codes or (codes.get("operator") == "In" and set(codes.get("values") or ()) <= _TOLD_TO_END)
+    return not codes or (codes.get("operator") == "In" and set(codes.get("values") or ()) <= _STOPPED)
 
 
 def without_shipped_variables(variables: list[Object], runtime: Object) -> list[Object]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from trainer.kube.clock import parse_timestamp, timestamp
 from trainer.kube.objects import Object, annotations_of, has_finished, is_being_deleted, name_of, namespace_of, uid_of
-from trainer.workloads.lost_nodes import node_lost_since
+from trainer.workloads.pod_life import node_lost_since
 from trainer_devcluster.kubelet.container_supervisor import format_duration
 from trainer_devcluster.kubelet.network.pod_network import HOST_IP
 from trainer_devcluster.kubelet.options import DEFAULT_RESTART_BACKOFF
@@ -53,7 +53,7 @@ def next_status(pod: Object, now: datetime, address: str) -> tuple[Object | None
     containers = status.get("containerStatuses") or []
     if status.get("phase") != "Running" or not containers:
         return _running(pod, now, address), script.runs_for
-    if node_lost_since(pod) is not None:
+    if node_lost_since(pod):
         return {"conditions": _conditions(pod, now, ready=True)}, None
     return _go_on(pod, containers, script, now, address)
 
