@@ -211,6 +211,19 @@ def test_another_node(directory: Path) -> None:
     assert len(kept(directory)) == 1
 
 
+@needs_module("accelerate")
+def test_accelerate(directory: Path) -> None:
+    """`accelerate launch` of one process ends with 75 when it gets a signal, as the process does."""
+    program = "from accelerate.commands.accelerate_cli import main; main()"
+    command = [sys.executable, "-c", program, "launch", "--cpu", "--num_processes=1", f"{directory}/train.py"]
+    with started(directory, [*command, "plain", *ENDLESS]) as process:
+        wait_for(process, "is on its way")
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=100)
+        assert process.returncode == 75, output
+    assert len(kept(directory)) == 1
+
+
 def test_a_rank_is_killed(directory: Path) -> None:
     """A rank that is killed while it saves leaves the former checkpoint, and the training has failed."""
     seconds = {"TRAINER_CHECKPOINT_SECONDS": "0.000001"}

@@ -18,6 +18,7 @@ SOURCES = {
     "tqdm.std": "hooks.watch_tqdm",
     "argparse": "parameters.watch_argparse",
     "torch.distributed.launcher.api": "torchrun.watch",
+    "accelerate.commands.launch": "torchrun.watch_accelerate",
 }
 """Functions of other modules of the package, by the module that they change once it is imported."""
 

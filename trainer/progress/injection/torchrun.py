@@ -7,9 +7,13 @@ training that was asked to end: Kubernetes would take it for a failure, and node
 from __future__ import annotations
 
 import functools
+import os
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
+from trainer.checkpoints.settings import DIRECTORY
 from trainer.checkpoints.training import SAVED_AND_ENDED, TERMINATED
 from trainer.progress.injection.startup import complain
 
@@ -50,6 +54,22 @@ def watch(module: Any) -> None:
             raise
 
     agent._shutdown, agent._monitor_workers, module.launch_agent = new_shutdown, new_monitor, new_launch  # noqa: SLF001
+
+
+def watch_accelerate(module: Any) -> None:
+    """Have `accelerate launch` become the one process that it starts: it keeps signals from it, and ends with 1."""
+    launch = module.simple_launcher
+
+    @functools.wraps(launch)
+    def new_launch(args: Any) -> Any:
+        if os.environ.get(DIRECTORY):
+            with suppress(Exception):  # then it fails again, or is another version
+                command, environment = module.prepare_simple_launcher_cmd_env(args)
+                sys.stdout.flush()
+                os.execvpe(command[0], command, environment)  # noqa: S606 no shell is wanted
+        return launch(args)
+
+    module.simple_launcher = new_launch
 
 
 def _safely(function: Any) -> None:
