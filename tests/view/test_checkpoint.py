@@ -23,6 +23,9 @@ BASE = "last checkpoint step 1200, 4 min ago"
         pytest.param(5, "Running", f"{BASE}; nothing would be lost now", id="behind-it"),
         pytest.param(None, "Running", BASE, id="without-steps"),
         pytest.param(1285, "Suspended", f"{BASE}; 85 steps are to be done again", id="suspended"),
+        pytest.param(
+            1285, "Stopping", f"{BASE}; 85 steps are to be done again, unless it saves another as it ends", id="stops"
+        ),
         pytest.param(1201, "Restarting", f"{BASE}; 1 step is to be done again", id="restarts"),
         pytest.param(1200, "Pending", BASE, id="waits"),
         pytest.param(1285, "Failed", BASE, id="failed"),

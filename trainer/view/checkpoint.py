@@ -46,14 +46,18 @@ class LastCheckpoint:
         """What it means that no later one is complete, such as `85 steps would be lost now`; may be empty.
 
         Args:
-            state: `status.state`: pods of a training that does not run have lost these steps already.
+            state: `status.state`: pods of a training that does not run have lost these steps already; those that
+                are stopping may still save.
         """
         if self.steps_since is None or state in _ENDED:
             return ""
         steps = f"{self.steps_since} step{'' if self.steps_since == 1 else 's'}"
         if state in _TRAINS:
             return f"{steps if self.steps_since else 'nothing'} would be lost now"
-        return f"{steps} {'is' if self.steps_since == 1 else 'are'} to be done again" if self.steps_since else ""
+        if not self.steps_since:
+            return ""
+        again = f"{steps} {'is' if self.steps_since == 1 else 'are'} to be done again"
+        return f"{again}, unless it saves another as it ends" if state == State.STOPPING else again
 
     def age_at(self, now: datetime) -> str:
         """Such as `42 s ago`, `4 min ago`, `2 h 30 min ago`."""

@@ -136,4 +136,4 @@ async def _set_suspend(client: Client, job: Object, *, suspend: bool) -> None:
     say(f"{reference(job)} {verb}" + (f": {decision.remark}" if decision.remark else ""))
     checkpoint = state.progress.checkpoint
     if suspend and checkpoint is not None and checkpoint.steps_since:
-        note(f"{checkpoint.sentence(State.SUSPENDED, SystemClock().now())}, unless it saves another as it ends")
+        note(checkpoint.sentence(State.STOPPING, SystemClock().now()))
