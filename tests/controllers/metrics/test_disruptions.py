@@ -67,6 +67,8 @@ EVICTION = "EvictionByEvictionAPI"
         pytest.param([pod(), pod(deleted=True)], {}, id="deleted by nobody knows whom"),
         pytest.param([pod(), pod("Failed", target="SomethingNew", code=1)], {"Other": 1}, id="an unknown word"),
         pytest.param([pod("Failed", target=EVICTION, code=1)], {EVICTION: 1}, id="seen late"),
+        pytest.param([pod("Succeeded"), pod("Succeeded", target=EVICTION)], {}, id="evicted after its end"),
+        pytest.param([pod("Failed", code=1), pod("Failed", target=EVICTION, code=1)], {}, id="evicted after a failure"),
     ],
 )
 def test_counts(versions: list[CachedObject], expected: dict[str, float]) -> None:

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter
 from trainer.api.jobset_pods import jobset_keys
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.metrics.cardinality import LIMIT, BoundedCounter
-from trainer.kube.objects import ObjectKey
+from trainer.kube.objects import ObjectKey, mapping_at
 from trainer.workloads.disruption import Disruption
 from trainer.workloads.pod_life import pod_life
 
@@ -48,8 +48,8 @@ class DisruptedPods:
             self._count(None, obj)
 
     def on_update(self, old: CachedObject, new: CachedObject) -> None:
-        """Handle a changed pod."""
-        if old is not new:  # no resync
+        """Handle a changed pod; one that has ended before, which drains evict as well, loses nothing."""
+        if old is not new and not _has_ended(old):
             self._count(old, new)
 
     def on_delete(self, obj: CachedObject, *, stale: bool) -> None:
@@ -61,6 +61,11 @@ class DisruptedPods:
             return
         if old is None or _disruption(old) is None:
             self._series.disrupted.labels(new.key.namespace, reason.value).inc()
+
+
+def _has_ended(pod: CachedObject) -> bool:
+    may_have = b'"Succeeded"' in pod.raw or b'"Failed"' in pod.raw
+    return may_have and mapping_at(pod.decode(), "status").get("phase") in {"Succeeded", "Failed"}
 
 
 def _disruption(pod: CachedObject) -> Disruption | None:
