@@ -104,6 +104,7 @@ class TrainJobController:
         a plugin may have refused them because of it, or their objects may be gone.
         """
         optional: dict[Informer, None] = {}
+        pods: dict[Informer, None] = {}
         for watch in watches:
             # Objects that are not namespaced are always watched.
             selection = replace(watch.selection, namespace=namespace if watch.resource.namespaced else None)
@@ -111,12 +112,14 @@ class TrainJobController:
             for name, function in watch.indexes.items():
                 informer.add_index(name, function)
             if watch.resource == PODS:
-                self._metrics.count_disruptions(informer)
+                pods[informer] = None
             if watch.triggers:
                 self._controller.watches_source(Kind(informer, self._map(watch), watch.predicate))
             if watch.optional:
                 optional[informer] = None
             self._reader.attach(informer, watch.indexes)
+        for informer in pods:  # once each, however many plugins watch it
+            self._metrics.count_disruptions(informer)
         for informer in optional:
             self._controller.watches_source(Availability(informer, self._all_again))
 
