@@ -22,9 +22,10 @@ GPU = "example.com/imaginary"
 SLEEP = "import time; time.sleep(600)"
 WORKER = "RuntimeError: DataLoader worker (pid 42) is killed by signal: Killed."
 TRAP = (
-    "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: (time.sleep(4), sys.exit(0))); time.sleep(600)"
+    "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: (time.sleep(4), sys.exit(1))); "
+    "print('ready', flush=True); time.sleep(600)"
 )
-"""Takes longer to end than what follows from it."""
+"""Takes longer to end than what follows from it, and ends with a code after which its Job has failed."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ def test_causes(troubled: Cluster, case: Case) -> None:
 def test_a_pod_that_somebody_deletes(cluster: Cluster) -> None:
     """The training is Stopping until its pods have ended, and then has failed for the pod that was deleted."""
     cluster.apply(job("demo", TRAP, nodes=2))
-    cluster.wait_for_state("demo", "Running")
+    until(lambda: cluster.log("demo").count("ready") == 2, "both nodes answer a signal")
     pods = cluster.kubectl("get", "pods", "-o", "name").stdout.split()
     (pod,) = (each.removeprefix("pod/") for each in pods if "-node-0-1-" in each)
     cluster.kubectl("delete", "pod", pod, "--wait=false")

@@ -402,12 +402,24 @@ NOT_BY_JOB = "pod {} was deleted, and not by its Job"
 NOT_KNOWN = "pod a was deleted; by whom is not known, and 1 more was deleted within the same second"
 
 
+B_ENDED = crashed("b", 1, 9) | {
+    "metadata": B["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:09Z", "deletionGracePeriodSeconds": 0}
+}
+"""As the kubelet leaves it, while a finalizer keeps it."""
+
+
 @pytest.mark.parametrize(
     ("changes", "present", "cause"),
     [
         pytest.param([(before(B), B), (before(A), A)], [A, B], NOT_BY_JOB.format("b"), id="in this order"),
         pytest.param([(None, B), (None, A)], [A, B], NOT_KNOWN, id="before the manager has started"),
         pytest.param([(before(B), B), (before(A), A), (B, None), (A, None)], [], NOT_BY_JOB.format("b"), id="gone"),
+        pytest.param(
+            [(before(B), B), (B, B_ENDED)],
+            [B_ENDED],
+            NOT_BY_JOB.format("b"),
+            id="ended with an error in its grace period",
+        ),
         pytest.param(
             [(pod("c", phase="Running"), crashed("c", 5, 5)), (before(B), B), (before(A), A)],
             [crashed("c", 5, 5), A, B],

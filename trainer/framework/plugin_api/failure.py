@@ -153,7 +153,8 @@ def failures_in_order(
     found = []
     for pod in pods:
         life = pod_life(pod, by_uid.get(str((controller_of(pod) or {}).get("uid") or "")))
-        if deleted_first and uid_of(pod) == deleted_first and life.state is PodState.TERMINATING:
+        # Once it has ended, the API server keeps the time of that for the one at which its deletion was asked for.
+        if deleted_first and uid_of(pod) == deleted_first and life.state in _MAY_BE_DELETED:
             life = replace(life, state=PodState.DISRUPTED, reason=Disruption.DELETED)
         if _is_failure(life):
             found.append((_order(life), _failed(pod, life)))
@@ -174,6 +175,8 @@ def _is_failure(life: PodLife) -> bool:
 
 
 _CONSEQUENCES = frozenset(DeletedBy)
+_MAY_BE_DELETED = frozenset({PodState.TERMINATING, PodState.FAILED, PodState.KILLED})
+"""States of a pod that somebody has deleted and that is still there."""
 
 
 def _order(life: PodLife) -> tuple[str, int]:

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from trainer.checkpoints.settings import DIRECTORY
 from trainer.checkpoints.training import SAVED_AND_ENDED, TERMINATED
 from trainer.progress.injection.startup import complain
+from trainer.progress.report import DIRECTORY_VARIABLE
 
 _HARMLESS = frozenset({0, SAVED_AND_ENDED, TERMINATED, -15, None})
 """Exit codes of workers beside one that has ended after a signal; torchrun ends the others by SIGTERM."""
@@ -62,7 +62,7 @@ def watch_accelerate(module: Any) -> None:
 
     @functools.wraps(launch)
     def new_launch(args: Any) -> Any:
-        if os.environ.get(DIRECTORY):
+        if os.environ.get(DIRECTORY_VARIABLE):
             with suppress(Exception):  # then it fails again, or is another version
                 command, environment = module.prepare_simple_launcher_cmd_env(args)
                 sys.stdout.flush()
