@@ -26,6 +26,8 @@ def torchtune() -> str:
         "gets another recipe and configuration of torchtune 0.6.1, which `tune cat` prints. The plugin torch chooses "
         "them by model, method and number of GPUs.",
         table(("runtime", "weights", "method", "GPUs", "recipe", "configuration"), ours),
+        "A training of several epochs that starts again [goes on after the last complete one]"
+        "(../checkpoints.md#torchtune).",
         "## GPU memory",
         "The state is what weights, gradients and optimizer take on each GPU, computed from the parameters of the "
         "configuration in bf16; full fine-tuning on one device pages its optimizer to the memory of the CPU. What a "

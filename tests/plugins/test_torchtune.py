@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.framework.samples import replicated_job, runtime, train_job
+from trainer.api.checkpoints import CHECKPOINTS
 from trainer.api.trainjob import TrainJob
 from trainer.framework.building.extraction import extract
 from trainer.framework.plugin_api.runtime_info import Container, RuntimeInfo
@@ -14,6 +15,7 @@ from trainer.plugins.torch import torchtune
 from trainer.plugins.torch.plugin import Torch
 from trainer.plugins.torch.torchtune_recipes import MODELS, DeviceScope, Method, find_variant, model_of
 
+UID = "5c2ee6f0-2f3a-4a5c-9b5e-0d4f5a0f6a11"
 HEAD = "--rdzv_endpoint=demo-node-0-0.demo:29400"
 PATHS = ["output_dir=/out", "tokenizer.path=/model/tokenizer.model", "checkpointer.checkpoint_dir=/model"]
 FULL = ["tune", "run", "--rdzv_endpoint=localhost:29500", "full_finetune_distributed", "--config"]
@@ -229,6 +231,46 @@ def test_plugin_completes_and_refuses() -> None:
     assert found == errors({"args": ["output_dir=/"]})
     assert choice(info.main_container) == (LORA_SEVERAL, "llama3_2/1B_lora")
     assert "PET_NPROC_PER_NODE" in {variable["name"] for variable in info.main_container.env}
+
+
+OUTPUT = {"name": "output", "mountPath": "/out"}
+CLAIM = [{"name": "output", "persistentVolumeClaim": {"claimName": "output"}}]
+SCRATCH: list[Any] = [{"name": "output", "emptyDir": {}}]
+BESIDE = f"/out/.checkpoints/demo-{UID}"
+
+
+@pytest.mark.parametrize(
+    ("container", "volumes", "annotations", "directory"),
+    [
+        pytest.param({"volumeMounts": [OUTPUT]}, CLAIM, {}, BESIDE, id="claim"),
+        pytest.param({"volumeMounts": [OUTPUT]}, [], {}, BESIDE, id="claim-that-the-jobset-makes"),
+        pytest.param({"volumeMounts": [OUTPUT | {"mountPath": "/"}]}, CLAIM, {}, BESIDE, id="above-the-output"),
+        pytest.param({"volumeMounts": [OUTPUT]}, SCRATCH, {}, None, id="goes-with-the-pod"),
+        pytest.param({"volumeMounts": [OUTPUT | {"readOnly": True}]}, CLAIM, {}, None, id="read-only"),
+        pytest.param({"volumeMounts": [OUTPUT | {"mountPath": "/outer"}]}, CLAIM, {}, None, id="elsewhere"),
+        pytest.param({"volumeMounts": [OUTPUT]}, CLAIM, {CHECKPOINTS: "data"}, None, id="claim-for-checkpoints"),
+        pytest.param({"volumeMounts": [OUTPUT]}, CLAIM, {CHECKPOINTS: ""}, None, id="no-checkpoints"),
+        pytest.param(
+            {"volumeMounts": [OUTPUT], "env": [{"name": "TRAINER_CHECKPOINT_DIR", "value": "/own"}]},
+            *(CLAIM, {}, "/own"),
+            id="own",
+        ),
+        pytest.param({"volumeMounts": [OUTPUT], "command": ["torchrun"]}, CLAIM, {}, None, id="other-program"),
+    ],
+)
+def test_directory_for_checkpoints(
+    container: Any, volumes: list[Any], annotations: dict[str, str], directory: str | None
+) -> None:
+    """Checkpoints are beside the output where that is on a claim and no annotation says where they are."""
+    trainer = {"name": "trainer", "image": "i", "command": llama(), "resources": gpus(2), **container}
+    replicated = replicated_job("node", trainer)
+    replicated["template"]["spec"]["template"]["spec"]["volumes"] = volumes
+    job = train_job()
+    job.metadata.name, job.metadata.uid, job.metadata.annotations = "demo", UID, annotations
+    info = extract(job, runtime(replicated, policy={"torch": {}}))
+    Torch().enforce_ml_policy(info, job)
+    variables = {variable["name"]: variable.get("value") for variable in info.main_container.env}
+    assert variables.get("TRAINER_CHECKPOINT_DIR") == directory
 
 
 def test_name_counts_without_a_configuration() -> None:

@@ -86,7 +86,8 @@ class Torch:
     def complete(self, info: RuntimeInfo, train_job: TrainJob, variables: list[Object]) -> list[Object]:
         """Complete a command of torchtune; returns the variables of the training container, given those of torchrun."""
         torchtune.complete(info, train_job)
-        return [*variables, *plain_script.variables(info, train_job)]
+        own = plain_script.variables(info, train_job)
+        return [*variables, *own, *torchtune.checkpoint_variables(info, train_job)]
 
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
         """The HorizontalPodAutoscaler of an elastic training that has metrics."""

@@ -11,18 +11,25 @@ follow
 * recipe and configuration, by model, method and devices: see `torchtune_recipes`;
 * `--rdzv_endpoint`, the first node, but for recipes for one device: without an option `tune run` leaves torchrun out.
 
+A training whose output is on a claim also gets a directory for checkpoints in it, so that a restart goes on after the
+last epoch that is complete: see `trainer/checkpoints/frameworks/torchtune.py`.
+
 A recipe and configuration that the TrainJob names itself, or that the runtime names and the table does not have, stay
 as they are. The facts are those of Kubeflow Trainer 2.3, where the model comes from the name of the runtime.
 """
 
 from __future__ import annotations
 
+import posixpath
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
+from trainer.api.checkpoints import CHECKPOINTS, DIRECTORY_VARIABLE, directory_name
 from trainer.api.trainjob import TrainJob
 from trainer.framework import BuildError, RuntimeInfo, container_overrides, pod_spec_of, split_command
 from trainer.kube.field_errors import FieldError, forbidden, invalid
+from trainer.kube.objects import Object
 from trainer.plugins.torch.torchtune_command import (
     Choice,
     TuneRun,
@@ -99,6 +106,41 @@ def complete(info: RuntimeInfo, train_job: TrainJob) -> None:
         *(override for override in blueprint.overrides if _stays(key_of(override), present)),
     ]
     container.args = list(given.overrides[len(own.overrides) :])
+
+
+def checkpoint_variables(info: RuntimeInfo, train_job: TrainJob) -> list[Object]:
+    """The directory of checkpoints of a completed `tune run`: beside its output, if no annotation says where they are.
+
+    There is none unless the output is on a claim, so that it is there when the training starts again. The annotation
+    decides also where it is empty.
+    """
+    container = info.main_container
+    if not is_tune_run(container.command, container.args):
+        return []
+    annotations = (train_job.metadata.annotations or {}, info.train_job_annotations, info.annotations)
+    has_own = any(variable["name"] == DIRECTORY_VARIABLE for variable in container.env)
+    if has_own or any(CHECKPOINTS in each for each in annotations):
+        return []
+    output = parse([*container.command, *container.args][2:]).settings.get("output_dir", "")
+    if not _is_on_claim(info, output):
+        return []
+    metadata = train_job.metadata
+    path = posixpath.join(output, ".checkpoints", directory_name(metadata.name, metadata.uid))
+    return [{"name": DIRECTORY_VARIABLE, "value": path}]
+
+
+def _is_on_claim(info: RuntimeInfo, path: str) -> bool:
+    """Whether a path of the training container can be written in a claim, which JobSet may have made for the pods."""
+    mounts = [
+        mount
+        for mount in info.main_container.volume_mounts
+        if PurePosixPath(path).is_relative_to(str(mount.get("mountPath")))
+    ]
+    if not mounts:
+        return False
+    mount = max(mounts, key=lambda each: len(str(each["mountPath"])))
+    volume = next((each for each in info.trainer.volumes if each.get("name") == mount.get("name")), None)
+    return not mount.get("readOnly") and (volume is None or "persistentVolumeClaim" in volume)
 
 
 def _stays(key: str, present: set[str]) -> bool:

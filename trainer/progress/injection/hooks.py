@@ -166,6 +166,11 @@ def watch_xgboost(module: Any) -> None:
     module.train = train
 
 
+def watch_torchtune(module: Any) -> None:
+    """Have the recipes resume; their progress is that of their bars."""
+    have_checkpoints("torchtune", module)
+
+
 def watch_tqdm(module: Any) -> None:
     """Read the bars of the script, and of the recipes of torchtune."""
     from trainer.progress.injection.bars import watch  # noqa: PLC0415 only where there are bars

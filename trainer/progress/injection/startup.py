@@ -15,6 +15,7 @@ SOURCES = {
     "keras.src.callbacks.callback_list": "hooks.watch_keras",
     "tf_keras.src.callbacks": "hooks.watch_keras",
     "xgboost.training": "hooks.watch_xgboost",
+    "torchtune.config._parse": "hooks.watch_torchtune",
     "tqdm.std": "hooks.watch_tqdm",
     "argparse": "parameters.watch_argparse",
     "torch.distributed.launcher.api": "torchrun.watch",
