@@ -77,6 +77,7 @@ LANES = {
 NIGHTLY = (
     "e2e/checkpoints/test_frameworks.py",
     "e2e/checkpoints/test_processes.py",
+    "e2e/checkpoints/test_torchtune.py",
     "e2e/failures",
     "e2e/test_callbacks.py",
     "e2e/test_chart.py",

@@ -21,7 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from trainer.checkpoints import group, newest, settings, store, writable
+from trainer.checkpoints import group, newest, saving, settings, store, writable
 from trainer.checkpoints.frameworks import mounts, runs
 
 _RECIPES = frozenset(
@@ -166,7 +166,7 @@ class _Run:
             files = None if found is None else self._files(found.path)
             if found is None or not self._all_have(files) or files is None:
                 return
-            runs.say(f"goes on after step {found.step}, with the files of epoch {files['epoch']} in {self._output}")
+            settings.say(f"goes on after step {found.step}, with the files of epoch {files['epoch']} in {self._output}")
             self._config.resume_from_checkpoint = True
             checkpointer = self._config.checkpointer
             checkpointer.recipe_checkpoint = files["state"]
@@ -202,7 +202,7 @@ class _Run:
             ours.wait(seen, ours.size, lambda: _SECONDS)
             has_all = not ours.add(missed)
         if not has_all:
-            runs.say(f"begins anew: files of the last checkpoint are missing or changed in {self._output}")
+            settings.say(f"begins anew: files of the last checkpoint are missing or changed in {self._output}")
         return has_all
 
     def _spare(self, checkpointer: Any, epoch: int, is_last: bool) -> None:
@@ -213,7 +213,7 @@ class _Run:
             if shutil.disk_usage(self._output).free > self._needed(files):
                 state.rename(self._former(files["epoch"]))
             else:
-                runs.say(
+                settings.say(
                     f"{self._output} has no room for two recipe states: none to go on from until the next is saved"
                 )
                 shutil.rmtree(found[1])
@@ -249,7 +249,7 @@ class _Run:
             with store.begin(self._directory, step) as path:
                 (path / _FILES).write_text(json.dumps(files), encoding="utf-8")
         except Exception as error:
-            runs.failed(step, self._directory, error)
+            saving.say_failed(step, self._directory, error)
             return
         final = self._directory / store.step_name(step)
         runs.succeeded(step, final)
