@@ -220,14 +220,18 @@ def test_lost_node(cluster: Cluster) -> None:
 
         def deleted() -> str:
             [cause] = answer(cluster, "goes")[1]["causes"]
-            return str(cause["commands"][1]) if "its pods have been deleted at" in cause["details"][0] else ""
+            return str(cause["commands"][0]) if "its pods have been deleted at" in cause["details"][0] else ""
 
         command = until(deleted, "the pod of goes is deleted").split()
-        assert command[:3] == ["kubectl", "delete", "pod"]
+        assert command[:4] == ["kubectl", "taint", "nodes", "laptop"]
         assert "Terminating" in cluster.kubectl("get", "pods").stdout
-        cluster.kubectl(*command[1 : command.index("-n")])
-        until(lambda: cluster.state("goes") != "Stopping", "the pod of goes holds up nothing any more")
-    cluster.wait_for_state("stays", "Running")
+        try:
+            cluster.kubectl(*command[1:5])
+            until(lambda: "Stopping" not in {cluster.state("goes"), cluster.state("stays")}, "no pod holds up anything")
+        finally:
+            cluster.kubectl("taint", "nodes", "laptop", "node.kubernetes.io/out-of-service-")
+    for name in ("goes", "stays"):
+        cluster.wait_for_state(name, "Running")
 
 
 def test_before_submission(cluster: Cluster) -> None:

@@ -93,7 +93,7 @@ def test_remedy() -> None:
     assert "and not before" in cause.remedy
     assert cause.commands == (
         "kubectl taint nodes a node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
-        "kubectl delete pod demo-node-0-0-abcde demo-node-0-1-abcde --force --grace-period=0 -n default",
+        "kubectl delete node a",
     )
 
 

@@ -132,10 +132,10 @@ class _LostNode:
             taint = kubectl("taint", "nodes", self.name, f"{OUT_OF_SERVICE}-")
             return "wait a moment; once the node is back, remove the taint, so that it takes pods again", (taint,)
         taint = kubectl("taint", "nodes", self.name, f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute")
-        names = map(name_of, self.pods[:_SHOWN])
-        delete = kubectl("delete", "pod", *names, "--force", "--grace-period=0", namespace=self.namespace)
+        # To delete a pod by force ends nothing where its Job has a podFailurePolicy: it waits until the pod has failed.
+        delete = kubectl("delete", "node", self.name)
         remedy = (
-            "wait until it is back, or have it repaired; once it is known to be shut down, and not before, give up all "
-            "pods on it, or these alone: a program that still runs would write the same files"
+            "wait until it is back, or have it repaired; once it is known to be shut down, and not before, take it out "
+            "of service, or delete it if it does not come back: a program that still runs would write the same files"
         )
         return remedy, (taint, delete)

@@ -49,6 +49,7 @@ from trainer.workloads.tolerations import (
     eviction_time,
     has_taint,
 )
+from trainer_devcluster.controllers.pod_garbage_collector import mark_failed
 from trainer_devcluster.node_outage import stated_readiness
 
 log = structlog.get_logger(__name__)
@@ -172,9 +173,7 @@ class NodeLifecycle:
         """Delete a pod of a node that is out of service, whose kubelet will never say that it has ended."""
         if metadata_of(pod).get("deletionGracePeriodSeconds") == 0:  # it waits for finalizers alone
             return
-        if not has_finished(pod):
-            patch = {"metadata": {"uid": uid_of(pod)}, "status": {"phase": "Failed"}}
-            await self._client.patch(PODS, name_of(pod), patch, namespace_of(pod), subresource="status")
+        await mark_failed(self._client, pod)
         options = DeleteOptions(grace_period_seconds=0, uid=uid_of(pod))
         await self._client.delete(PODS, name_of(pod), namespace_of(pod), options)
 
