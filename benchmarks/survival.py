@@ -225,7 +225,7 @@ def show(outcomes: Sequence[Outcome], lengths: Lengths) -> None:
         f"{lengths.step:g} s, a checkpoint every {lengths.interval:g} s",
         highlight=False,
     )
-    table = Table("training", "evicted", "starts", "steps made", "kept", "in vain", "recovery s", "goodput")
+    table = Table("training", "evicted", "starts", "steps made", "kept", "lost", "recovery s", "goodput")
     for each in outcomes:
         cells = (each.disruptions, each.starts, each.steps, each.kept, each.steps - each.kept)
         table.add_row(each.name, *map(str, cells), f"{each.recovery:.1f}", f"{each.goodput:.1%}")

@@ -1,7 +1,7 @@
 """The training of `benchmarks.survival`: some seconds to start, then steps of equal length until it is ended.
 
-It writes a line for each start and each step to a file of a volume, and so does each later pod: what was done, twice or
-in vain is read from there.
+It writes a line for each start and each step to a file of a volume, and so does each later pod: from there is read
+what was made, made twice or lost.
 """
 
 from __future__ import annotations

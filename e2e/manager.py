@@ -7,6 +7,8 @@ import json
 import re
 import ssl
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -64,6 +66,28 @@ def manager(cluster: Cluster, directory: Path, name: str = "manager", /, **chang
     file.write_text(yaml.safe_dump(configuration))
     command = [str(BIN / "trainer"), "manager", "--kubeconfig", str(cluster.manager_kubeconfig), "--config", str(file)]
     return Manager(command, directory / f"{name}.log", configuration=configuration)
+
+
+@contextmanager
+def with_reporter(cluster: Cluster, directory: Path) -> Iterator[Manager]:
+    """A manager in place of that of the cluster, within the context: it has an image with the progress reporter.
+
+    Args:
+        cluster: that of the session.
+        directory: where its files go.
+    """
+    cluster.manager.stop()
+    settings: dict[str, Any] = {
+        "plugins": {"configuration": {"progress-reporter": {"image": "trainer-operator"}}},
+        "progress": {"statusInterval": "200ms", "readInterval": "50ms"},
+    }
+    process = manager(cluster, directory, **settings)
+    try:
+        process.start(ready="started manager")
+        yield process
+    finally:
+        process.stop()
+        cluster.manager.start(ready="started manager")
 
 
 def other_ports() -> dict[str, dict[str, Any]]:

@@ -7,13 +7,11 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from e2e.cluster import Cluster, train_job
-from e2e.manager import Manager
-from e2e.manager import manager as make_manager
+from e2e.manager import Manager, with_reporter
 from e2e.prerequisites import needs_module
 from e2e.progress_view import wait_for_progress
 from e2e.tiny_llama import LLAMA2, TINY
@@ -269,18 +267,8 @@ def test_other_bars(script: str, tmp_path: Path) -> None:
 @pytest.fixture
 def manager(session_cluster: Cluster, tmp_path: Path) -> Iterator[Manager]:
     """Our manager instead of that of the session: it has an image with the reporter."""
-    session_cluster.manager.stop()
-    settings: dict[str, Any] = {
-        "plugins": {"configuration": {"progress-reporter": {"image": "trainer-operator"}}},
-        "progress": {"statusInterval": "200ms", "readInterval": "50ms"},
-    }
-    process = make_manager(session_cluster, tmp_path, **settings)
-    try:
-        process.start(ready="started manager")
+    with with_reporter(session_cluster, tmp_path) as process:
         yield process
-    finally:
-        process.stop()
-        session_cluster.manager.start(ready="started manager")
 
 
 LOOP = """

@@ -9,13 +9,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from e2e.checkpoints.surviving.record import STARTED, STEPS, THIRD
 from e2e.cluster import Cluster, train_job
-from e2e.manager import manager as make_manager
+from e2e.manager import with_reporter
 from e2e.prerequisites import needs_module
 from e2e.progress_view import progress
 from e2e.waiting import until
@@ -43,18 +42,8 @@ CLAIM = {
 @pytest.fixture(autouse=True)
 def manager(session_cluster: Cluster, tmp_path: Path) -> Iterator[None]:
     """Our manager instead of that of the session: it has an image with the reporter."""
-    session_cluster.manager.stop()
-    settings: dict[str, Any] = {
-        "plugins": {"configuration": {"progress-reporter": {"image": "trainer-operator"}}},
-        "progress": {"statusInterval": "200ms", "readInterval": "50ms"},
-    }
-    process = make_manager(session_cluster, tmp_path, **settings)
-    try:
-        process.start(ready="started manager")
+    with with_reporter(session_cluster, tmp_path):
         yield
-    finally:
-        process.stop()
-        session_cluster.manager.start(ready="started manager")
 
 
 def submit(cluster: Cluster, script: str, *, nodes: int = 1, restarts: int = 0, **variables: str) -> None:

@@ -11,7 +11,7 @@ from trainer.checkpoints import saving, settings
 from trainer.checkpoints.frameworks import mounts, runs
 from trainer.progress import report
 
-TRAIN = ["/work/train.py", "--lr", "0.1"]
+TRAIN = ["/src/train.py", "--lr", "0.1"]
 
 
 @pytest.mark.parametrize(

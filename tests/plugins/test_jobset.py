@@ -432,7 +432,7 @@ LAST = FAILED | {"reason": "ReachedMaxRestarts", "message": "no restart is left"
     ],
 )
 def test_restarts(policy: Object | None, restarts: Object, counts: RestartCounts | None, message: str) -> None:
-    """They are told by cause, in the status and where a training does not start again."""
+    """They are counted by cause, in the status and where a training does not start again."""
     jobset = owned_jobset({"terminalState": "Failed", "conditions": [LAST]} | restarts)
     jobset["spec"] = {"failurePolicy": policy} if policy else {}
     plugin = JobSetPlugin(static_reader(jobset))

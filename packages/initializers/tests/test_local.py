@@ -141,7 +141,7 @@ def test_export_of_a_checkpoint(
 
 
 def test_export_beside_checkpoints(initializer: Initializer, source: Path, tmp_path: Path) -> None:
-    """A training with checkpoints exports what it is told to, and what it has not saved is an error."""
+    """A training with checkpoints exports what its user names, and what it has not saved is an error."""
     environ = {"TRANSFER_PATH": str(source / "data"), "TRAINER_CHECKPOINT_DIR": str(source)}
     assert initializer.run(f"file://{tmp_path}/out", "export", **environ) == 0, initializer.message
     environ = {"TRANSFER_PATH": str(source), "TRAINER_CHECKPOINT_DIR": str(source)}

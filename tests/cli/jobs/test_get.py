@@ -245,7 +245,7 @@ async def test_steps(client: FakeClient, clock: ManualClock) -> None:
 
 
 async def test_restarts(client: FakeClient, clock: ManualClock) -> None:
-    """They are told by cause."""
+    """They are counted by cause."""
     counts = {"disruptions": 2, "failures": 1, "maxRestarts": 3}
     client.add(train_job("demo", state="Running", restarts=counts))
     console = screen()

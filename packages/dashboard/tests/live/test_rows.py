@@ -51,7 +51,7 @@ def test_checkpoint(state: str, unsaved: str) -> None:
 
 
 def test_restarts() -> None:
-    """They are told by cause."""
+    """They are counted by cause."""
     counts = {"disruptions": 1, "failures": 0, "maxRestarts": 0}
     assert page_of(train_job(restarts=counts))["restarts"] == "1 disruption"
     assert page_of(train_job())["restarts"] == ""
