@@ -4,7 +4,7 @@
 # make demo EXAMPLE=fine-tune-tiny   fetch data and model, fine-tune with LoRA, export
 # make dashboard                 a dev cluster with three trainings, and the page that shows them; Ctrl-C ends all of it
 # make test                      unit tests         make e2e     real processes, real kubectl, real training
-# make lane-dashboard            both of a part that the rest does without: dashboard, devcluster, initializers, v1_jobs
+# make lane-dashboard            both of a part that the rest does without: dashboard, devcluster, initializers, sweeps, v1_jobs
 # make lanes                     those of these lanes that changes since the last `make nightly` can have broken
 # make nightly                   everything: all frameworks, SDKs, images, attacks, a soak; 75 minutes
 # make e2e KUBECONFIG=FILE       all end-to-end tests on the cluster of this file: see e2e/README.md
@@ -30,7 +30,7 @@ PACKAGES := $(patsubst %/pyproject.toml,%,$(wildcard packages/*/pyproject.toml))
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 FRAMEWORK = $(shell echo "$(EXAMPLE)" | sed "s,-[^-]*$$,,")
 FRAMEWORKS := fine-tune jax keras lightning mlx mpi paddle tensorflow torch torchtune transformers xgboost
-LANES := dashboard devcluster initializers v1_jobs
+LANES := dashboard devcluster initializers sweeps v1_jobs
 comma := ,
 space := $() $()
 
@@ -92,6 +92,7 @@ lanes: $(VENV)/.dev
 lane-dashboard: $(VENV)/.dev $(VENV)/.dashboard-tests packages/dashboard/web/node_modules/.package-lock.json
 lane-devcluster: $(VENV)/.dev
 lane-initializers: $(VENV)/.dev $(VENV)/.s3-server $(VENV)/.azurite $(VENV)/.demo-fine-tune
+lane-sweeps: $(VENV)/.dev $(VENV)/.demo-torch $(VENV)/.demo-xgboost
 lane-v1_jobs: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch
 
 # Browsers have the machine for themselves.

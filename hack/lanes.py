@@ -43,6 +43,12 @@ LANES = {
         runs=("packages/devcluster/src", "trainer/cli/local"),
         reads=("packages/devcluster",),
     ),
+    "sweeps": Lane(
+        unit=("packages/sweeps/tests",),
+        e2e=("e2e/sweeps",),
+        runs=("packages/sweeps/src",),
+        reads=("packages/sweeps",),
+    ),
     "v1_jobs": Lane(
         unit=("packages/v1_jobs/tests",),
         e2e=("e2e/test_from_v1.py", "e2e/test_v1_jobs.py"),

@@ -1,0 +1,1 @@
+"""The kind, its rules, and its CustomResourceDefinition."""

@@ -1,0 +1,1 @@
+"""Commands that join `trainer` by entry points."""

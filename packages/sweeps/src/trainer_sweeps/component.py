@@ -1,0 +1,10 @@
+"""Has the manager run OptimizationJobs."""
+
+from __future__ import annotations
+
+from trainer.components import ComponentContext, Webhooks
+from trainer.kube.manager.manager import Manager
+
+
+def register(manager: Manager, webhooks: Webhooks, context: ComponentContext) -> None:
+    """Register the controller and the webhook of OptimizationJobs."""
