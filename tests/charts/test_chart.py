@@ -437,7 +437,7 @@ def test_definitions_of_somebody_else() -> None:
     """Without its CRDs the chart has everything else; with them, `helm uninstall` leaves them and all TrainJobs."""
     alone, whole = rendered({"crds": {"enabled": False}}, {})
     definitions = of_kind(whole, "CustomResourceDefinition")
-    assert [obj["metadata"]["annotations"] for obj in definitions] == [{"helm.sh/resource-policy": "keep"}] * 3
+    assert [obj["metadata"]["annotations"] for obj in definitions] == [{"helm.sh/resource-policy": "keep"}] * 4
     assert alone == [obj for obj in whole if obj not in definitions]
 
 

@@ -14,6 +14,7 @@ from tests.config.schemas import VERSIONS, check
 from trainer.api.crds import crds
 from trainer.cli.manifests import TRANSFORMERS_IMAGE
 from trainer.kube.objects import Object, annotations_of, labels_of, name_of
+from trainer_sweeps.api.definitions import definition
 
 CLUSTER_SCOPED = {
     "ClusterRole",
@@ -112,9 +113,9 @@ def test_another_namespace(tmp_path: Path) -> None:
 def test_definitions() -> None:
     """The CustomResourceDefinitions are those of the code."""
     definitions = of_kind(rendered("default"), "CustomResourceDefinition")
-    for definition in definitions:
-        del definition["metadata"]["labels"]
-    assert definitions == sorted(crds(), key=name_of)
+    for each in definitions:
+        del each["metadata"]["labels"]
+    assert definitions == sorted([*crds(), definition()], key=name_of)
 
 
 def test_the_base_needs_no_kinds_of_others() -> None:

@@ -25,6 +25,7 @@ ABSOLUTE_PATH: Final = "^/"
 PORT_NAME: Final = "^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$"
 OBJECT_NAME: Final = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$"
 IMAGE: Final = r"^(\S(.*\S)?)?$"
+DECIMAL_NUMBER: Final = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 CONTAINER_RESOURCE: Final = r"^(limits|requests)\.(cpu|memory|ephemeral-storage|hugepages-.+)$"
 
 WORDS: Final = {
@@ -41,6 +42,7 @@ WORDS: Final = {
     PORT_NAME: "must consist of lower-case letters, digits and -, and start and end with a letter or digit",
     OBJECT_NAME: "must consist of lower-case letters, digits, - and ., and start and end with a letter or digit",
     IMAGE: "must not start or end with white space",
+    DECIMAL_NUMBER: "must be a number such as 10, 0.5 or 1e-5",
     CONTAINER_RESOURCE: "must be limits or requests of cpu, memory, ephemeral-storage or huge pages: limits.cpu",
 }
 

@@ -109,8 +109,8 @@ def immutable_member(name: str, message: str) -> Object:
 def train_job_rules() -> list[Object]:
     """Rules of a whole TrainJob: its name, which starts host names (RFC 1035), and what may change when."""
     return [
-        _of_new("self.metadata.name.size() <= 63", NAME_LENGTH),
-        _of_new("self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')", NAME_FORM),
+        of_new("self.metadata.name.size() <= 63", NAME_LENGTH),
+        of_new("self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')", NAME_FORM),
         *(_fixed_once_created(name) for name in ("runtimeRef", "datasetConfig", "modelConfig")),
         _fixed_trainer(),
         _fixed_restarts(),
@@ -120,7 +120,7 @@ def train_job_rules() -> list[Object]:
     ]
 
 
-def _of_new(rule: str, message: str) -> Object:
+def of_new(rule: str, message: str) -> Object:
     """A rule for new objects only: a name cannot be changed later, and updates must be able to remove finalizers."""
     return cel_rule(f"oldSelf.hasValue() || {rule}", message) | {"optionalOldSelf": True}
 

@@ -8,6 +8,7 @@ import msgspec
 
 from trainer.api.crds import definition_of
 from trainer.api.optimization import OPTIMIZATION_JOBS
+from trainer.api.rules import RULES
 from trainer.kube.objects import Object
 from trainer.v1alpha1.crds import crds
 from trainer.v1alpha1.discovery import Version
@@ -33,5 +34,20 @@ def definition(version: Version = "v2alpha1") -> Object:
     made["spec"]["versions"][0]["subresources"] = {"status": {}}
     spec = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
     train_job = crds(version)[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    spec["trainJobTemplate"]["properties"]["spec"] = train_job["properties"]["spec"]
+    template = spec["trainJobTemplate"]["properties"]
+    template["spec"] = _without_transitions(train_job["properties"]["spec"]) | {
+        "description": template["spec"]["description"]
+    }
     return made
+
+
+def _without_transitions(schema: Object) -> Object:
+    """A schema without the rules that compare with the old value: a template is immutable as a whole."""
+    found: Object = {
+        name: _without_transitions(value) if isinstance(value, dict) else value for name, value in schema.items()
+    }
+    if RULES in found:
+        found[RULES] = [rule for rule in found[RULES] if "oldSelf" not in rule["rule"]]
+        if not found[RULES]:
+            del found[RULES]
+    return found
