@@ -18,10 +18,12 @@ import pytest
 import yaml
 from anyio.to_thread import run_sync
 
+from packages.sweeps.tests.samples import sweep
 from tests.kube.certificates import Authority
 from tests.kube.webhook.serving import review_of
 from tests.webhooks.blueprints import RUNTIMES, StaticRuntimes, blueprint, job
 from tests.webhooks.nets import pipeline
+from trainer.api.optimization import OPTIMIZATION_JOBS
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.components import Webhooks
@@ -37,6 +39,7 @@ from trainer.manager import add_servers, certificates_of
 from trainer.webhooks.handlers import AdmissionHandlers
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock, settle
+from trainer_sweeps.admission import SweepAdmission
 
 ROOT = Path(__file__).parents[1]
 RESOURCES = (
@@ -73,6 +76,7 @@ def servers_of(manager: Manager, configuration: Configuration) -> tuple[WebhookS
         validating=configuration.webhook.validating_webhook_configuration_name,
         mutating=configuration.webhook.mutating_webhook_configuration_name,
     )
+    webhooks.add(SweepAdmission(pipeline(), manager.api_reader))
     return add_servers(manager, configuration, webhooks, certificates_of(manager, configuration, "trainer-system"))
 
 
@@ -119,12 +123,14 @@ def test_manifests(manifests: list[Object], kind: str) -> None:
     """Every kind has a webhook that fails closed within 5 s, has no side effects, and is not asked about the status."""
     webhooks = of_kind(manifests, kind)["webhooks"]
 
-    assert {webhook["rules"][0]["resources"][0] for webhook in webhooks} == {
-        resource.plural for resource in (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
-    }
+    kinds = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
+    # What can be wrong with a sweep never changes, and it has no defaults beside those of its schema.
+    of_sweeps = {OPTIMIZATION_JOBS.plural: ["CREATE"]} if kind.startswith("Validating") else {}
+    assert {webhook["rules"][0]["resources"][0]: webhook["rules"][0]["operations"] for webhook in webhooks} == {
+        resource.plural: ["CREATE", "UPDATE"] for resource in kinds
+    } | of_sweeps
     for webhook in webhooks:
         (rule,) = webhook["rules"]
-        assert rule["operations"] == ["CREATE", "UPDATE"]
         assert len(rule["resources"]) == 1
         policies = ("failurePolicy", "timeoutSeconds", "sideEffects", "matchPolicy", "admissionReviewVersions")
         assert [webhook[policy] for policy in policies] == ["Fail", 5, "None", "Equivalent", ["v1"]]
@@ -136,7 +142,7 @@ def test_manifests(manifests: list[Object], kind: str) -> None:
 async def test_every_path_of_the_manifests_is_served(manifests: list[Object]) -> None:
     """The API server finds a webhook behind every path that the manifests name, and trusts its certificate."""
     configurations = [obj for obj in manifests if obj["kind"].endswith("WebhookConfiguration")]
-    client = FakeClient(*configurations, resources=RESOURCES)
+    client = FakeClient(*configurations, RUNTIMES["plain"], resources=RESOURCES)
     async with serving(client, "127.0.0.1") as server:
         with anyio.fail_after(5):
             while not all("caBundle" in w["clientConfig"] for obj in injected(client) for w in obj["webhooks"]):
@@ -204,6 +210,7 @@ async def ask(server: WebhookServer, webhook: Object) -> Object:
         "trainjobs": job(),
         "trainingruntimes": blueprint(kind="TrainingRuntime"),
         "clustertrainingruntimes": blueprint(),
+        "optimizationjobs": sweep(("trainJobTemplate.spec.runtimeRef.name", "plain")),
     }[webhook["rules"][0]["resources"][0]]
     kind = {"group": "trainer.kubeflow.org", "version": "v2alpha1", "kind": obj["kind"]}
     resource = {

@@ -126,6 +126,7 @@ def test_everything_that_the_manager_writes_in_namespaces_is_covered() -> None:
         ("authentication.k8s.io", "tokenreviews"),
         ("authorization.k8s.io", "subjectaccessreviews"),
         ("trainer.kubeflow.org", "trainjobs/status"),
+        ("trainer.kubeflow.org", "optimizationjobs/status"),
         ("kubeflow.org", "pytorchjobs/status"),
         ("kubeflow.org", "jaxjobs/status"),
     }
@@ -221,11 +222,56 @@ def test_code(new: Object, old: Object, is_refused: bool) -> None:
         pytest.param({**JOB, "spec": {"ttlSecondsAfterFinished": 60}, "status": {}}, True, id="no conditions"),
     ],
 )
-def test_train_jobs(job: Object, is_refused: bool) -> None:
-    """It deletes TrainJobs that have ended and say how long they are kept, and no others of people."""
-    asked = request("DELETE", "trainjobs", None, job, group="trainer.kubeflow.org")
+@pytest.mark.parametrize("resource", ["trainjobs", "optimizationjobs"])
+def test_jobs(resource: str, job: Object, is_refused: bool) -> None:
+    """It deletes TrainJobs and sweeps that have ended and say how long they are kept, and no others of people."""
+    asked = request("DELETE", resource, None, job, group="trainer.kubeflow.org")
     assert bool(refusals(POLICY[JOBS], asked)) is is_refused
-    assert refusals(POLICY[JOBS], request("DELETE", "trainjobs", None, job, user="jane")) == []
+    asked["userInfo"] = {"username": "jane"}
+    assert refusals(POLICY[JOBS], asked) == []
+
+
+SWEEP: Final = {
+    "apiVersion": "trainer.kubeflow.org/v1alpha1",
+    "kind": "OptimizationJob",
+    "metadata": {"name": "s", "uid": "u"},
+}
+TRIAL: Final = {
+    **child(**controller_reference(SWEEP)),
+    "spec": {"runtimeRef": {"name": "r"}, "trainer": {"image": "a"}},
+}
+
+
+def trial(spec: Object, **metadata: Any) -> Object:
+    """A trial of a sweep after a change."""
+    return {**TRIAL, "metadata": {**TRIAL["metadata"], **metadata}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("operation", "new", "old", "complaint"),
+    [
+        pytest.param("CREATE", TRIAL, None, "", id="create"),
+        pytest.param("UPDATE", trial(TRIAL["spec"] | {"suspend": True}), TRIAL, "", id="suspend"),
+        pytest.param("UPDATE", TRIAL, trial(TRIAL["spec"] | {"suspend": True}), "", id="resume"),
+        pytest.param("UPDATE", trial(TRIAL["spec"], annotations={"a": "b"}), TRIAL, "", id="annotate"),
+        pytest.param(
+            "UPDATE", trial(TRIAL["spec"] | {"trainer": {"image": "b"}}), TRIAL, "nothing but suspend", id="image"
+        ),
+        pytest.param("UPDATE", trial({"trainer": {"image": "a"}}), TRIAL, "nothing but suspend", id="removed"),
+        pytest.param("UPDATE", trial(TRIAL["spec"], ownerReferences=[]), TRIAL, "changes no owner", id="let go"),
+        pytest.param("DELETE", None, TRIAL, "deletes only", id="delete"),
+    ],
+)
+def test_trials(operation: str, new: Object | None, old: Object | None, complaint: str) -> None:
+    """It makes, suspends and resumes trials of sweeps, and does nothing else to them."""
+    found = refusals(POLICY[JOBS], request(operation, "trainjobs", new, old, group="trainer.kubeflow.org"))
+    assert [complaint in message for message in found] == [True] * bool(complaint)
+
+
+def test_runtimes_of_sweeps() -> None:
+    """It makes no runtimes for sweeps."""
+    asked = request("CREATE", "trainingruntimes", TRIAL, None, group="trainer.kubeflow.org")
+    assert refusals(POLICY[JOBS], asked) != []
 
 
 @pytest.mark.parametrize(("stated", "is_refused"), [pytest.param(0, False, id="none"), pytest.param(2, True, id="two")])

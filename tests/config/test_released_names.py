@@ -79,14 +79,18 @@ def test_the_namespace_is_shared(objects: list[Object]) -> None:
 
 
 def test_roles_for_people(objects: list[Object]) -> None:
-    """Kubeflow's roles take them up by their labels; editing is TrainJobs, and nobody changes runtimes by them."""
+    """Kubeflow's roles take them up by their labels; editing is TrainJobs and sweeps, and never runtimes."""
     admin, edit, view = (find(objects, "ClusterRole", f"kubeflow-trainer-{name}") for name in ("admin", "edit", "view"))
     (selector,) = admin["aggregationRule"]["clusterRoleSelectors"]
     assert selector["matchLabels"].items() <= labels_of(edit).items()
     for role, target in ((admin, "kubeflow-admin"), (edit, "kubeflow-edit"), (view, "kubeflow-view")):
         assert labels_of(role)[AGGREGATE.format(target)] == "true"
     changes = {verb for verb in as_texts(grants(edit)) if verb.split()[0] not in {"get", "list", "watch"}}
-    assert changes == {f"{verb} trainjobs.trainer.kubeflow.org" for verb in ("create", "update", "patch", "delete")}
+    assert changes == {
+        f"{verb} {kind}.trainer.kubeflow.org"
+        for verb in ("create", "update", "patch", "delete")
+        for kind in ("trainjobs", "optimizationjobs")
+    }
     assert {verb for _, _, verb in grants(view)} == {"get", "list", "watch"}
 
 

@@ -30,6 +30,7 @@ from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock, StreamingLists, settle
 
 ACCOUNT = "trainer-controller-manager"
+SWEEPS = f"{ACCOUNT}-sweeps"
 RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS)
 ELASTIC_POLICY = {"elasticPolicy": {"minNodes": 1, "maxNodes": 3, "maxRestarts": 3, "metrics": [{"type": "Resource"}]}}
 MPI_JOBS = (replicated_job("node"), replicated_job("launcher"))
@@ -107,9 +108,8 @@ def test_wildcards(found: Object) -> None:
         pytest.param(
             {"admissionregistration.k8s.io"}, None, {"create", "update", "delete", "get"}, id="make or delete webhooks"
         ),
-        pytest.param(
-            {"trainer.kubeflow.org"}, {"trainjobs"}, {"create", "update", "patch"}, id="change what people want"
-        ),
+        pytest.param({"trainer.kubeflow.org"}, {"trainjobs"}, {"update"}, id="replace what people want"),
+        pytest.param({"trainer.kubeflow.org"}, {"optimizationjobs"}, {"create", "update", "patch"}, id="change sweeps"),
     ],
 )
 def test_what_no_role_allows(
@@ -123,6 +123,24 @@ def test_what_no_role_allows(
         and (resources is None or resource in resources)
         and (verbs is None or verb in verbs)
     ]
+
+
+def test_who_makes_train_jobs() -> None:
+    """The manager does for sweeps, and nobody else."""
+    made = ("trainer.kubeflow.org", "trainjobs", "create")
+    assert [name_of(each) for each in roles(*INSTALLED) if made in grants(each)] == [SWEEPS]
+
+
+def test_the_role_for_sweeps() -> None:
+    """It grants what OptimizationJobs need besides, and is for the account of the manager."""
+    assert as_texts(grants(role("rbac", "ClusterRole", SWEEPS))) == {
+        *(f"{verb} optimizationjobs.trainer.kubeflow.org" for verb in ("get", "list", "watch", "delete")),
+        "patch optimizationjobs/status.trainer.kubeflow.org",
+        "update optimizationjobs/finalizers.trainer.kubeflow.org",
+        *(f"{verb} trainjobs.trainer.kubeflow.org" for verb in ("create", "patch")),
+    }
+    bindings = {name_of(each): each for each in of_kind(rendered("default"), "ClusterRoleBinding")}
+    assert bindings[SWEEPS]["subjects"] == bindings[ACCOUNT]["subjects"]
 
 
 def test_secrets() -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from trainer.components import ComponentContext, Webhooks
 from trainer.kube.manager.manager import Manager
+from trainer_sweeps.admission import SweepAdmission
 
 
 def register(manager: Manager, webhooks: Webhooks, context: ComponentContext) -> None:
     """Register the controller and the webhook of OptimizationJobs."""
+    admission = SweepAdmission(context.pipeline, manager.api_reader, version=context.version, metrics=manager.metrics)
+    webhooks.add(admission)

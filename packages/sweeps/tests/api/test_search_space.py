@@ -168,8 +168,8 @@ ONE_ALGORITHM = "Invalid value: exactly one of the fields in [random grid tpe gp
         ),
         pytest.param(
             [("objectives", [{"metric": "loss"}, {"metric": "time"}])],
-            "spec.objectives: Invalid value: only one objective can be optimized: name the metric that decides; trials "
-            "may report any others beside it",
+            "spec.objectives: Invalid value: only one objective can be optimized: name the metric that decides, and "
+            "let trials report others beside it",
             id="two-objectives",
         ),
         pytest.param(

@@ -21,7 +21,7 @@ LONGEST_TEXT: Final = 64
 """Most characters of the name of a parameter, of a bound, and of a choice."""
 
 ONE_OBJECTIVE: Final = (
-    "only one objective can be optimized: name the metric that decides; trials may report any others beside it"
+    "only one objective can be optimized: name the metric that decides, and let trials report others beside it"
 )
 IMMUTABLE: Final = (
     "OptimizationJobSpec is immutable and cannot be updated after creation, except suspend and "
