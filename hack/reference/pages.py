@@ -9,7 +9,7 @@ from hack.reference.keys import labels_and_annotations
 from hack.reference.markdown import code, link, page, prose, table
 from hack.reference.schemas import Fields, rules_of_change
 from hack.reference.series import metrics
-from hack.reference.statuses import conditions, events
+from hack.reference.statuses import conditions, events, of_sweeps
 from hack.reference.torchtune import torchtune
 from hack.reference.v1_fields import v1_fields
 from trainer.api import rules
@@ -20,6 +20,8 @@ from trainer.configuration.configuration import Configuration
 from trainer.configuration.feature_gates import KNOWN_GATES, STAGE_GATES
 from trainer.framework.plugin_api.devices import KINDS, DeviceKind
 from trainer.kube.objects import Object
+from trainer_sweeps.api.definitions import definition
+from trainer_sweeps.api.optimizationjob import OptimizationJob
 from trainer_v1_jobs.api.definitions import served_definitions
 from trainer_v1_jobs.api.kinds import JAXJob, PyTorchJob
 
@@ -53,6 +55,22 @@ def training_runtime() -> str:
         "for those of all. How to write one: [write-a-runtime.md](../write-a-runtime.md).",
         fields.root(),
         _contents(fields),
+        *fields.sections(),
+    )
+
+
+def optimization_job() -> str:
+    """The page docs/reference/optimizationjob.md."""
+    fields = Fields(OptimizationJob)
+    return page(
+        "OptimizationJob",
+        _definition("OptimizationJob", [definition()]),
+        "A sweep: its trials are TrainJobs of one template with different parameters. `spec.trainJobTemplate.spec` has "
+        "the fields of the [spec of a TrainJob](trainjob.md#trainjobspec), in the version that the cluster serves; all "
+        "others are the same in both. Bounds and choices are texts: write them in quotes.",
+        fields.root(),
+        _contents(fields),
+        *of_sweeps(),
         *fields.sections(),
     )
 
@@ -117,6 +135,7 @@ _GATES = (*STAGE_GATES, *KNOWN_GATES)
 PAGES: Mapping[str, Callable[[], str]] = {
     "trainjob.md": train_job,
     "trainingruntime.md": training_runtime,
+    "optimizationjob.md": optimization_job,
     "pytorchjob.md": pytorch_job,
     "jaxjob.md": jax_job,
     "v1-fields.md": v1_fields,

@@ -1,8 +1,9 @@
-"""What TrainJobs say about themselves: states, conditions with their reasons, and events."""
+"""What TrainJobs and sweeps say about themselves: states, conditions with their reasons, and events."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
@@ -12,6 +13,10 @@ from trainer.api.event_reasons import EventReason
 from trainer.api.trainjob_status import ConditionReason, ConditionType, State
 from trainer.kube.election import leader_election
 from trainer.kube.events.correlator import BURST, REFILL
+from trainer_sweeps.api.optimizationjob import ConditionReason as SweepConditionReason
+from trainer_sweeps.api.optimizationjob import ConditionType as SweepConditionType
+from trainer_sweeps.api.optimizationjob import State as SweepState
+from trainer_sweeps.api.optimizationjob import TrialState
 
 _CONDITION = re.compile(r"Condition (\w+) is (True|False)[:.] ?", re.ASCII)
 
@@ -29,8 +34,19 @@ def conditions() -> str:
         _members("condition", ConditionType),
         "## Reasons",
         "Besides these a reason is what Kubernetes says: of a pod in Pending, of the JobSet in Complete and Failed.",
-        _reasons(),
+        _reasons(ConditionReason),
     )
+
+
+def of_sweeps() -> Iterator[str]:
+    """The parts about states and conditions of the page docs/reference/optimizationjob.md."""
+    yield "## States"
+    yield _members("state", SweepState)
+    yield "## Conditions of a sweep"
+    yield _members("condition", SweepConditionType)
+    yield _reasons(SweepConditionReason)
+    yield "## States of trials"
+    yield _members("state", TrialState)
 
 
 def events() -> str:
@@ -46,7 +62,7 @@ def events() -> str:
         "Restarting, else Normal. Complete has none, nor has the end of Stopping, a suspension that stops pods, or "
         "Created when nothing went wrong before: JobSet and Jobs have events of their own. Pods that wait for the same "
         "reason have one event, and each restart has one. Stalled has an event of its own, below.",
-        _reasons(without=ConditionType.STALLED),
+        _reasons(ConditionReason, without=ConditionType.STALLED),
         "## Beside conditions",
         _members("reason", EventReason),
         "## About the manager",
@@ -59,9 +75,9 @@ def _members(column: str, enum: type[StrEnum]) -> str:
     return table((column, "when"), [(code(member.value), prose(member.docstring)) for member in members(enum)])
 
 
-def _reasons(without: str = "") -> str:
+def _reasons(enum: type[StrEnum], without: str = "") -> str:
     rows = []
-    for member in members(ConditionReason):
+    for member in members(enum):
         found = _CONDITION.match(member.docstring)
         if found is None:
             raise ValueError(f"the docstring of {member.name} must begin with: Condition TYPE is True|False")
