@@ -6,6 +6,7 @@ import pytest
 
 from tests.api.samples import pod_of, replicated_job, runtime, runtime_of, train_job
 from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.metric_curve import CURVE_OF
 from trainer.api.progress import (
     CONTAINER,
     MONITORING,
@@ -24,6 +25,7 @@ NAME = (
     "must consist of lower-case letters, digits and -, and start and end with a letter or digit, "
     "with at most 63 characters"
 )
+METRIC = "must be the name of a metric: 1 to 64 printable characters"
 SECONDS = "must be a number of seconds, such as 600, with at most 9 digits before the point; 0 stands for never"
 
 
@@ -38,6 +40,7 @@ SECONDS = "must be a number of seconds, such as 600, with at most 9 digits befor
             for key in (MONITORING, PRIMARY_POD)
             for value in ("true", "false")
         ),
+        *(pytest.param({CURVE_OF: value}, id=f"curve-{len(value)}") for value in ("val_loss", "mAP @ 0.5", "ä" * 64)),
         *(pytest.param({CONTAINER: value}, id=f"container-{len(value)}") for value in ("a", "node-0", "a" * 63)),
         *(
             pytest.param({STALL_SECONDS: value}, id=f"stall-{value}")
@@ -60,6 +63,9 @@ def test_accepted(annotations: dict[str, str] | None) -> None:
         pytest.param(CONTAINER, "A", f'Invalid value: "A": {NAME}', id="container-case"),
         pytest.param(CONTAINER, "a\n", f'Invalid value: "a\\n": {NAME}', id="container-line-break"),
         pytest.param(CONTAINER, "a" * 64, f'Invalid value: "{"a" * 64}": {NAME}', id="container-long"),
+        pytest.param(CURVE_OF, "", f'Invalid value: "": {METRIC}', id="curve-empty"),
+        pytest.param(CURVE_OF, "a\n", f'Invalid value: "a\\n": {METRIC}', id="curve-line-break"),
+        pytest.param(CURVE_OF, "a" * 65, f'Invalid value: "{"a" * 65}": {METRIC}', id="curve-long"),
         *(
             pytest.param(STALL_SECONDS, value, f'Invalid value: "{shown}": {SECONDS}', id=f"stall-{value!r}")
             for value, shown in (

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from trainer.api import patterns
+from trainer.api.metric_curve import CURVE_OF, LONGEST
 from trainer.kube.field_errors import FieldError, invalid, not_supported
 
 MONITORING = "trainer.kubeflow.org/enable-trainer-status-monitoring"
@@ -46,11 +47,12 @@ _LONGEST_LABEL = 63
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
 _SECONDS_RULE = "must be a number of seconds, such as 600, with at most 9 digits before the point; 0 stands for never"
 _CONTAINER_RULE = f"{patterns.WORDS[patterns.DNS_LABEL]}, with at most {_LONGEST_LABEL} characters"
+_METRIC_RULE = f"must be the name of a metric: 1 to {LONGEST} printable characters"
 
 
 def check_progress_annotations(annotations: Mapping[str, str] | None, path: str) -> Iterator[FieldError]:
     """Refuse values that mean nothing; the fields are `path` with the key in brackets."""
-    for key in (MONITORING, PRIMARY_POD, CONTAINER, STALL_SECONDS, REPORTER, PLAIN_LINES):
+    for key in (MONITORING, PRIMARY_POD, CONTAINER, STALL_SECONDS, REPORTER, PLAIN_LINES, CURVE_OF):
         value = (annotations or {}).get(key)
         if value is None:
             continue
@@ -61,6 +63,9 @@ def check_progress_annotations(annotations: Mapping[str, str] | None, path: str)
         elif key == CONTAINER:
             if len(value) > _LONGEST_LABEL or not patterns.compiled(patterns.DNS_LABEL).search(value):
                 yield invalid(field, value, _CONTAINER_RULE)
+        elif key == CURVE_OF:
+            if not 1 <= len(value) <= LONGEST or not value.isprintable():
+                yield invalid(field, value, _METRIC_RULE)
         elif not _SECONDS.fullmatch(value):
             yield invalid(field, value, _SECONDS_RULE)
 

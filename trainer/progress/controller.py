@@ -17,6 +17,7 @@ from anyio.abc import TaskGroup
 from trainer.api.event_reasons import EventReason
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.jobset_pods import jobset_keys
+from trainer.api.metric_curve import MetricCurve
 from trainer.api.progress import CONTAINER, monitoring_enabled, plain_lines_enabled
 from trainer.api.trainjob import TRAIN_JOBS, is_managed_here
 from trainer.api.trainjob_status import ConditionType
@@ -45,6 +46,7 @@ from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer.progress.follower import Follower, FollowerContext, Listener
+from trainer.progress.kept_curve import awaits_final_curve, final_curve, late_pods_until, wanted_curve
 from trainer.progress.message_reader import TimedMessage
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.primary import (
@@ -127,6 +129,7 @@ class ProgressController:
             self._stall_of,
             steps_of=self._steps_of,
             is_silent=self._is_silent,
+            curve_of=self._curve_of,
             with_pushes=options.with_pushes,
         )
         self._with_pushes = options.with_pushes
@@ -163,6 +166,11 @@ class ProgressController:
             self._close(key)
         if self._is_outdated(key, obj):
             self._writer.refresh(key)
+        if awaits_final_curve(obj, annotations_of(obj)):
+            if (curve := self._curve_of(obj)) is not None and curve.is_final:
+                self._writer.refresh(key, at_once=True)
+            elif (pause := late_pods_until(obj, self._clock.now())) is not None:
+                result = Result(requeue_after=pause)
         return result
 
     def _observe(self, obj: Object, jobset: Object | None) -> Result | None:
@@ -176,6 +184,7 @@ class ProgressController:
             state = container_state(primary, jobset, obj) if primary is not None else None
         training = self._training_of(obj) or Training(obj, self._context, self._writer, self._events, self._start)
         self._follow_container(training, (obj, jobset or {}), state)
+        training.keep_curve(obj)
         training.steps.observe(obj, step_states(jobset, pods, state))
         if training.place is not None or training.steps:
             self._trainings[training.key] = training
@@ -199,8 +208,11 @@ class ProgressController:
         """Predicate: drops TrainJobs without a pod whose status is right."""
         if self._is_followed(old, new):
             return True
-        status = {} if new is None else {"status": new.get("status")}
-        return new is not None and (bool(shown_steps(status)) or self._is_outdated(new.key, status))
+        if new is None:
+            return False
+        status = {"status": new.get("status")}
+        is_right = not shown_steps(status) and not self._is_outdated(new.key, status)
+        return not is_right or awaits_final_curve(status, new.annotations)
 
     def _is_outdated(self, key: ObjectKey, obj: Object) -> bool:
         """Whether the status has to be written although no message has arrived."""
@@ -278,6 +290,20 @@ class ProgressController:
         training = self._training_of(obj)
         return training is not None and training.silence.is_silent
 
+    def _curve_of(self, obj: Object) -> MetricCurve | None:
+        """The curve that a TrainJob is to show; None where it wants none, or shows its final one."""
+        training = self._training_of(obj)
+        kept = wanted_curve(obj, None if training is None else training.curve)
+        if kept is None:
+            return None
+        if not has_ended(obj):
+            return kept.curve
+        if training is not None and training.place is not None:
+            is_read = training.is_read
+        else:
+            is_read = late_pods_until(obj, self._clock.now()) is None
+        return final_curve(obj, kept.curve) if is_read else kept.curve
+
     def _steps_of(self, obj: Object) -> Object:
         training = self._training_of(obj)
         return shown_steps(obj) if training is None else training.steps.statuses(obj)
@@ -327,6 +353,9 @@ class ProgressController:
         if time is None or not reports.is_posted(ShownProgress.of(obj)):
             return
         reports.give_way()
+        if training.curve is not None:
+            training.curve.take_pushed(shown)
+            self._writer.refresh(training.key)
         message = Message(progress_percentage=shown.progress_percentage, train_metrics=shown.train_metrics)
         self._record_progress(training, message, time)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from trainer.api.trainjob_status import Checkpoint, TrainerStatus
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.podlogs.position import instant_of
+from trainer.progress.kept_curve import KeptCurve
 from trainer.progress.message_reader import MessageReader, TimedMessage
 from trainer.progress.primary import ContainerState
 from trainer.progress.protocol import RejectedMessageError
@@ -63,6 +64,8 @@ class Reports:
         """What was shown at the beginning, and what the last statuses that were to be written show."""
         self.checkpoint: Checkpoint | None = None
         """The last complete checkpoint that was read, of any run; it is not in `status`."""
+        self.curve: KeptCurve | None = None
+        """Takes the metrics of all messages, of any run; None: nobody wants them."""
 
     @property
     def resumed(self) -> TrainerStatus | None:
@@ -93,6 +96,7 @@ class Reports:
         for timed in map(self._dated, self._reader.read(block)):
             message, time, is_plain = timed
             if is_plain and self._is_repeated(time):
+                self._keep(timed)
                 continue
             if (saved := message.checkpoint) is not None:
                 self.checkpoint = Checkpoint(step=saved.step, time=time.second, path=saved.path or None)
@@ -108,6 +112,7 @@ class Reports:
             if self._stream_run is not self._run:
                 self._stream_run.take(message, time, adds_metrics=is_plain)
             self._stream_began = self._stream_began or time
+            self._keep(timed)
             yield timed._replace(message=replace(message, dropped=message.dropped + dropped)) if dropped else timed
 
     def read_state(self, line: bytes, now: Instant) -> Iterator[TimedMessage]:
@@ -142,6 +147,10 @@ class Reports:
             written = ShownProgress(status.last_updated_time, status.progress_percentage)
             self._own = (*self._own[-_ATTEMPTS:], shown, written)
         return status
+
+    def _keep(self, timed: TimedMessage) -> None:
+        if self.curve is not None:
+            self.curve.take(timed, self._run.position)
 
     def _dated(self, timed: TimedMessage) -> TimedMessage:
         """With the time of the last state, where the timestamp is that of the beginning of a line with states."""

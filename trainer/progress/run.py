@@ -84,6 +84,11 @@ class TrainingRun:
         )
 
     @property
+    def position(self) -> tuple[int | None, int | None]:
+        """The last step and the last epoch; None for what it does not report."""
+        return self._reported.current_step, self._reported.current_epoch
+
+    @property
     def _estimate(self) -> int | None:
         """Remaining seconds by the pace; None without an estimate."""
         remaining = self._pace.remaining if self._pace else None

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Self
 
 from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.metric_curve import CURVE, shows_final_curve
 from trainer.api.trainjob_status import STEP_FIELDS, ConditionType, TrainerStatus
 from trainer.framework.status.status import end_of, has_ended
 from trainer.kube.cache.cached_object import CachedObject
@@ -37,7 +38,10 @@ def progress_changed(old: CachedObject | None, new: CachedObject | None) -> bool
 def _decisive(obj: CachedObject) -> tuple[Any, ...]:
     status = {"status": obj.get("status")}
     is_outdated = has_stopped(status) and shows_remaining(status)
-    return obj.uid, obj.meta.deletion_timestamp is None, obj.annotations, has_ended(status), is_outdated
+    annotations = dict(obj.annotations)
+    is_judged = shows_final_curve(annotations)
+    annotations.pop(CURVE, None)  # which we write ourselves
+    return obj.uid, obj.meta.deletion_timestamp is None, annotations, is_judged, has_ended(status), is_outdated
 
 
 def has_stopped(obj: Mapping[str, Any]) -> bool:

@@ -14,6 +14,7 @@ from trainer.kube.logger import get_logger
 from trainer.kube.objects import Object, annotations_of, find_condition, key_of, uid_of
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.follower import Follower, FollowerContext
+from trainer.progress.kept_curve import KeptCurve, wanted_curve
 from trainer.progress.primary import ContainerState
 from trainer.progress.silence import SilenceWatch
 from trainer.progress.stalls import StallWatch
@@ -43,6 +44,8 @@ class Training:
         """See `ContainerState`."""
         self.follower: Follower | None = None
         """None after the log of an ended TrainJob is read to the end."""
+        self.curve: KeptCurve | None = None
+        """None where the TrainJob wants none, or shows its final one."""
         self.steps = Steps(obj, context, writer, start)
         self.stalls = StallWatch(context.clock, context.series)
         self.silence = SilenceWatch(context.clock)
@@ -95,6 +98,20 @@ class Training:
             self._warn(EventReason.TRAINING_STALLED, complaint)
         self._check_due = math.inf
         return self.earlier_check()
+
+    def keep_curve(self, obj: Object) -> None:
+        """Hand what the primary container reports on to the curve that the TrainJob is to show."""
+        self.curve = wanted_curve(obj, self.curve)
+        reports = self.follower.reports if self.follower is not None else None
+        if reports is not None and reports.curve is not self.curve:
+            reports.curve = self.curve
+            if self.curve is not None:
+                self.curve.read_from(self.pod)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether a log was followed and is read to its end."""
+        return self.place is not None and (self.follower is None or self.follower.is_done)
 
     def earlier_check(self) -> float | None:
         """Seconds until the next check if it is due before the one that is queued, which it replaces; else None."""

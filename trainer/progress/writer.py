@@ -15,6 +15,7 @@ from datetime import datetime
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.metadata import Condition
+from trainer.api.metric_curve import CURVE, MetricCurve
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import Checkpoint, ConditionReason, ConditionType, TrainerStatus
 from trainer.framework.status.status import Conditions
@@ -22,12 +23,20 @@ from trainer.kube.cache.store import Lister
 from trainer.kube.client import Client
 from trainer.kube.clock import timestamp
 from trainer.kube.controller.controller import Controller
-from trainer.kube.errors import ConflictError, InvalidError, NotFoundError, TerminalError
+from trainer.kube.errors import (
+    BadRequestError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    TerminalError,
+)
 from trainer.kube.logger import get_logger
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import (
     Object,
     ObjectKey,
+    annotations_of,
     find_condition,
     is_being_deleted,
     is_condition_true,
@@ -77,8 +86,8 @@ class ProgressWriter:
     """Writes submitted statuses, at most once per interval (seconds) and TrainJob; only the leader writes.
 
     `stall_of` is the message of a TrainJob's stall, or None; `steps_of` is what its status shows of the steps beside
-    the training; `is_silent` says whether it reports nothing for unusually long; `with_pushes` says whether
-    `write_pushed` writes, too.
+    the training; `is_silent` says whether it reports nothing for unusually long; `curve_of` is the curve that it is to
+    show, or None; `with_pushes` says whether `write_pushed` writes, too.
     """
 
     def __init__(
@@ -91,6 +100,7 @@ class ProgressWriter:
         *,
         steps_of: Callable[[Object], Object],
         is_silent: Callable[[Object], bool],
+        curve_of: Callable[[Object], MetricCurve | None] = lambda _: None,
         with_pushes: bool = False,
     ) -> None:
         self._client = manager.client
@@ -99,6 +109,7 @@ class ProgressWriter:
         self._interval = interval
         self._series = series
         self._stall_of, self._steps_of, self._is_silent = stall_of, steps_of, is_silent
+        self._curve_of = curve_of
         self._with_pushes = with_pushes
         self._accounts: dict[ObjectKey, _Account] = {}
         self._without_later_fields_until = -math.inf
@@ -141,10 +152,10 @@ class ProgressWriter:
             account.written_early_at = now
             self._controller.enqueue(key)
 
-    def refresh(self, key: ObjectKey) -> None:
-        """Queue a write because a stall has begun or ended."""
+    def refresh(self, key: ObjectKey, *, at_once: bool = False) -> None:
+        """Queue a write because a stall has begun or ended, or at once that of a final curve."""
         account = self._accounts.get(key)
-        if account is None:
+        if account is None or at_once:
             self._controller.enqueue(key)
         else:
             self._enqueue_in_turn(key, account)
@@ -173,9 +184,13 @@ class ProgressWriter:
         if account is not None and account.uid != uid_of(obj):
             account = None
         fields = self._desired(obj, account)
+        curve = self._desired_curve(obj)
         newest = account.newest if account is not None else None
         if account is not None:
             account.newest = None
+        # Before the status: a manager that starts reads the log from the time in the status on.
+        if curve is not None:
+            obj = await self._write_curve(obj, curve, account, newest)
         if fields != _status(progress_of(obj), find_condition(obj, ConditionType.STALLED)) | shown_steps(obj):
             await self._write(obj, fields, account, newest)
         if account is not None and account.is_closed and account.newest is None:
@@ -192,6 +207,34 @@ class ProgressWriter:
             progress = with_checkpoint(progress, shown, account.checkpoint if account is not None else None, now)
         progress = _shown(obj, progress, is_stalled=stall is not None, is_silent=self._is_silent(obj))
         return _status(progress, _stalled(obj, stall, timestamp(now))) | steps
+
+    def _desired_curve(self, obj: Object) -> str | None:
+        """The value of the annotation that is to be written; None if there is nothing to write."""
+        curve = self._curve_of(obj)
+        if curve is None or not (curve.points or curve.is_final):
+            return None
+        text = curve.to_text()
+        return None if text == annotations_of(obj).get(CURVE) else text
+
+    async def _write_curve(self, obj: Object, text: str, account: _Account | None, newest: Instant | None) -> Object:
+        """Write the curve; returns the TrainJob after it. A curve that is refused does not keep back the progress."""
+        if account is not None:
+            account.written_at = self._clock.monotonic()
+        metadata: Object = {"uid": uid_of(obj), "annotations": {CURVE: text}}
+        if self._with_pushes:
+            metadata["resourceVersion"] = resource_version_of(obj)
+        patch: Object = {"metadata": metadata}
+        try:
+            return await self._client.patch(
+                TRAIN_JOBS, name_of(obj), patch, namespace_of(obj), field_manager=FIELD_MANAGER
+            )
+        except (BadRequestError, ForbiddenError, InvalidError, NotFoundError) as error:
+            log.warning("cannot show the curve of a metric: may the manager patch TrainJobs?", error=str(error))
+            return obj
+        except Exception:
+            if account is not None:
+                account.newest = account.newest or newest
+            raise
 
     async def _write(self, obj: Object, fields: Object, account: _Account | None, newest: Instant | None) -> None:
         if account is not None:
