@@ -1,5 +1,7 @@
 """Reports the progress of a training to its TrainJob: `report(current_step=120, total_steps=1000, train_metrics=...)`.
 
+In a trial of a sweep, `parameters(lr=0.1).lr` is what the sweep has chosen, and 0.1 elsewhere.
+
 The file needs nothing but Python 3.8 or later, so it can be copied beside a training script, into an image or a
 ConfigMap: `from report import report`. Where this package is installed: `from trainer.progress.report import report`.
 
@@ -28,7 +30,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import SupportsFloat, TypeVar
+from typing import Any, SupportsFloat, TypeVar
 
 Value = TypeVar("Value")
 
@@ -38,6 +40,9 @@ INTERVAL_VARIABLE = "TRAINER_STATUS_INTERVAL_SECONDS"
 """Environment variable with the seconds between two lines. Default: 1, as the TrainJob changes every few seconds."""
 DIRECTORY_VARIABLE = "TRAINER_CHECKPOINT_DIR"
 """Environment variable with the directory of all checkpoints, where the TrainJob has one."""
+
+PARAMETER_PREFIX = "KUBEFLOW_TRAINER_OPT_"
+"""Beginning of the environment variables with the parameters of a sweep, such as KUBEFLOW_TRAINER_OPT_LR."""
 
 _FORWARDED = (
     "OMPI_COMM_WORLD_RANK",  # Open MPI, and the launcher may be completion index 0 while rank 0 is elsewhere
@@ -131,6 +136,59 @@ def report(
         _warn_once("error", "failed: %.200r", error)
 
 
+def parameters(**defaults: object) -> Parameters:
+    """The parameters that a sweep has chosen for this run, which the TrainJob's log then shows as what it runs with.
+
+    A value that reads as a number of JSON, true or false is that, and any other is text.
+
+    Args:
+        defaults: values by name, for a run outside of a sweep. One that is a bool, int, float or str decides on the
+            type in a sweep, too: with 0.1 the value is a float, with "16" a text.
+
+    Raises:
+        ValueError: a value that was chosen is not of the type of its default.
+    """
+    known = {_variable_of(name): value for name, value in defaults.items()}
+    chosen = {name: text for name, text in os.environ.items() if name.startswith(PARAMETER_PREFIX)}
+    with suppress(Exception):
+        _reporter.say({name[len(PARAMETER_PREFIX) :].lower(): text for name, text in chosen.items()})
+    return Parameters({**known, **{name: _typed(name, text, known.get(name)) for name, text in chosen.items()}})
+
+
+class Parameters(Mapping):  # type: ignore[type-arg]  # Python 3.8
+    """Values by name, as attributes and as items; `lr`, `LR` and, as items, `"learning-rate"` are what they read like.
+
+    Where a parameter has the name of a method, such as `values`, its value is the item.
+    """
+
+    def __init__(self, values: Mapping[str, object]) -> None:
+        self._by_variable = values
+
+    def __getitem__(self, name: str) -> Any:
+        variable = _variable_of(name)
+        if variable in self._by_variable:
+            return self._by_variable[variable]
+        remedy = f"outside of a sweep give it a default, as in parameters({name}=...)"
+        raise KeyError(f"there is no parameter {name}: the variable {variable} is not set; {remedy}")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except KeyError as error:
+            raise AttributeError(error.args[0]) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return (variable[len(PARAMETER_PREFIX) :].lower() for variable in self._by_variable)
+
+    def __len__(self) -> int:
+        return len(self._by_variable)
+
+    def __repr__(self) -> str:
+        return f"parameters({', '.join(f'{name}={value!r}' for name, value in self.items())})"
+
+
 class Reporter:
     """Merges reports into lines and writes at most one line in each interval; `write` returns whether it did."""
 
@@ -149,6 +207,14 @@ class Reporter:
         self._due = -math.inf
         self._is_silent = self._is_registered = False
         self._lines_at_the_end = _LINES_AT_THE_END
+        self._said: Mapping[str, str] = {}
+
+    def say(self, started_with: Mapping[str, str]) -> None:
+        """Write what the training was started with, once."""
+        with self._lock:
+            if started_with != self._said and not rank():
+                self._said = started_with
+                self._write(f"{TAG} {json.dumps({'parameters': started_with})}\n".encode("ascii"))
 
     def take(
         self, fields: Mapping[str, object], metrics: Mapping[str, Mapping[str, object]], *, force: bool = False
@@ -241,6 +307,40 @@ def _write_some(fd: int, data: bytes, deadline: float) -> int:
             remaining = deadline - time.monotonic()
             if remaining <= 0 or not select.select([], [fd], [], remaining)[1]:
                 raise
+
+
+def _variable_of(parameter: str) -> str:
+    """The environment variable of a parameter, whose name is as good as its own."""
+    known = parameter.upper()
+    return PARAMETER_PREFIX + "".join(each if each.isascii() and each.isalnum() else "_" for each in known)
+
+
+def _typed(variable: str, text: str, default: object) -> object:
+    """A value of the type of its default, where that has one of the four."""
+    value = _plain(text)
+    if isinstance(default, str):
+        return text
+    if isinstance(default, bool):
+        if text.lower() in ("true", "false", "1", "0"):
+            return text.lower() in ("true", "1")
+    elif not isinstance(default, (int, float)):
+        return value
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        if isinstance(default, float):
+            return float(value)
+        if value == int(value):
+            return int(value)
+    kind, name = type(default).__name__, variable[len(PARAMETER_PREFIX) :].lower()
+    raise ValueError(f"{variable} is {text!r}, which is no {kind} as the default of {name}: give it another default")
+
+
+def _plain(text: str) -> object:
+    """A finite number as JSON writes it, true, false, or the text itself."""
+    with suppress(ValueError, OverflowError, RecursionError):
+        value = json.loads(text)
+        if isinstance(value, (int, float)) and text == text.strip() and math.isfinite(value):
+            return value
+    return text
 
 
 def rank() -> int | None:
