@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -15,7 +16,7 @@ from trainer.api.progress import MONITORING
 from trainer.api.progress_tags import TAG
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.manager.manager import Manager
-from trainer.kube.objects import annotations_of
+from trainer.kube.objects import annotations_of, uid_of
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import PODS
 from trainer.progress.controller import ProgressController, ProgressOptions
@@ -59,7 +60,7 @@ class Asking(Training):
     @property
     def is_final(self) -> bool:
         """Whether it says that it is complete."""
-        return shows_final_curve(annotations_of(self.train_job))
+        return shows_final_curve(annotations_of(self.train_job), uid_of(self.train_job))
 
 
 @pytest.fixture
@@ -322,6 +323,25 @@ async def test_read_by_another_manager(training: Asking) -> None:
     training.client.add(training.train_job | {"status": ENDED | {"trainerStatus": progress}})
     async with training.managed():
         assert (training.is_final, training.points) == (True, [(40, "0.125")])
+
+
+async def test_copied(training: Asking) -> None:
+    """A TrainJob that was made from another one with all its annotations has a curve of its own."""
+    copied = MetricCurve("loss").with_point(9, "0.1")
+    training.client.add(
+        training.train_job_object(
+            annotations={CURVE_OF: "loss", CURVE: replace(copied, is_final=True).to_text("another-uid")}
+        )
+    )
+    async with training.managed():
+        await training.start()
+        await training.tell((1, 0.5))
+        await training.clock.advance(5)
+        assert (training.is_final, training.points) == (False, [(1, "0.5")])
+        await training.end()
+        await training.finish()
+        await training.read()
+        assert (training.is_final, training.points) == (True, [(1, "0.5")])
 
 
 async def test_monitoring_switched_off() -> None:

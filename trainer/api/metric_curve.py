@@ -75,11 +75,13 @@ class _Text(msgspec.Struct, omit_defaults=True, rename="camel"):
     unit: str = "steps"
     pod: str = ""
     time: str = ""
+    uid: str = ""
 
 
 class _End(msgspec.Struct, rename="camel"):
     metric: str
     is_final: bool = False
+    uid: str = ""
 
 
 _DECODER: Final = msgspec.json.Decoder(_Text)
@@ -104,8 +106,11 @@ class MetricCurve:
     reading: Reading = _NOTHING
 
     @classmethod
-    def of(cls, annotations: Mapping[str, str], metric: str) -> Self:
-        """The curve of a TrainJob; empty where it has none of this metric, or one that cannot be read."""
+    def of(cls, annotations: Mapping[str, str], metric: str, uid: str = "") -> Self:
+        """The curve of a TrainJob; empty where it has none of this metric, or one that cannot be read.
+
+        With its `uid` that of another one is none: who copies a TrainJob copies its annotations.
+        """
         try:
             text = _DECODER.decode(annotations.get(CURVE, ""))
         except (msgspec.DecodeError, RecursionError):
@@ -113,17 +118,17 @@ class MetricCurve:
         unit = _UNITS.get(text.unit)
         are_numbers = all(math.isfinite(number_of(point.value)) for point in text.points)
         are_in_order = all(before.step < after.step for before, after in pairwise(text.points))
-        if text.metric != metric or unit is None or not are_numbers or not are_in_order:
+        if text.metric != metric or _is_of_another(text.uid, uid) or unit is None:
+            return cls(metric)
+        if not are_numbers or not are_in_order:
             return cls(metric)
         origin = Origin(not text.is_plain, text.is_eval, unit)
         return cls(metric, _bounded(text.points), text.is_final, origin, Reading(text.pod, text.time))
 
-    def to_text(self) -> str:
-        """The value of the annotation."""
-        is_message, is_eval, unit = self.origin
-        text = _Text(
-            self.metric, list(self.points), self.is_final, not is_message, is_eval, _WORDS[unit], *self.reading
-        )
+    def to_text(self, uid: str = "") -> str:
+        """The value of the annotation of a TrainJob with this uid."""
+        (is_message, is_eval, unit), points = self.origin, list(self.points)
+        text = _Text(self.metric, points, self.is_final, not is_message, is_eval, _WORDS[unit], *self.reading, uid)
         return msgspec.json.encode(text).decode()
 
     def with_point(
@@ -151,20 +156,24 @@ class MetricCurve:
         return type(self)(self.metric, _bounded((*kept, Point(step, value))), False, origin, reading)
 
 
-def shows_final_curve(annotations: Mapping[str, str]) -> bool:
-    """Whether a TrainJob shows the final curve of the metric that its annotation names."""
+def shows_final_curve(annotations: Mapping[str, str], uid: str = "") -> bool:
+    """Whether a TrainJob shows the final curve of the metric that its annotation names; for `uid` see `of`."""
     if CURVE_OF not in annotations or CURVE not in annotations:
         return False
     try:
         end = _END_DECODER.decode(annotations[CURVE])
     except (msgspec.DecodeError, RecursionError):
         return False
-    return end.is_final and end.metric == annotations[CURVE_OF]
+    return end.is_final and end.metric == annotations[CURVE_OF] and not _is_of_another(end.uid, uid)
 
 
 def number_of(value: str) -> float:
     """The number of a value; not a number where it is none, or longer than any that is reported."""
     return float(value) if len(value) <= LONGEST and _NUMBER.fullmatch(value) else math.nan
+
+
+def _is_of_another(uid: str, own: str) -> bool:
+    return bool(uid and own) and uid != own
 
 
 def _bounded(points: Sequence[Point]) -> tuple[Point, ...]:

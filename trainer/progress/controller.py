@@ -166,7 +166,7 @@ class ProgressController:
             self._close(key)
         if self._is_outdated(key, obj):
             self._writer.refresh(key)
-        if awaits_final_curve(obj, annotations_of(obj)):
+        if awaits_final_curve(obj, annotations_of(obj), uid_of(obj)):
             if (curve := self._curve_of(obj)) is not None and curve.is_final:
                 self._writer.refresh(key, at_once=True)
             elif (pause := late_pods_until(obj, self._clock.now())) is not None:
@@ -212,7 +212,7 @@ class ProgressController:
             return False
         status = {"status": new.get("status")}
         is_right = not shown_steps(status) and not self._is_outdated(new.key, status)
-        return not is_right or awaits_final_curve(status, new.annotations)
+        return not is_right or awaits_final_curve(status, new.annotations, new.uid)
 
     def _is_outdated(self, key: ObjectKey, obj: Object) -> bool:
         """Whether the status has to be written although no message has arrived."""

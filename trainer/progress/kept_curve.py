@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from trainer.api.metric_curve import CURVE_OF, MetricCurve, Origin, Reading, Unit, shows_final_curve
 from trainer.api.trainjob_status import TrainerStatus
 from trainer.framework.status.status import end_of, has_ended
-from trainer.kube.objects import Object, annotations_of
+from trainer.kube.objects import Object, annotations_of, uid_of
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.message_reader import TimedMessage
 from trainer.progress.train_jobs import shown_progress
@@ -79,16 +79,18 @@ def wanted_curve(obj: Object, kept: KeptCurve | None) -> KeptCurve | None:
         obj: the TrainJob.
         kept: its curve so far. Default: None, the one that it shows.
     """
-    annotations = annotations_of(obj)
+    annotations, uid = annotations_of(obj), uid_of(obj)
     metric = annotations.get(CURVE_OF)
-    if metric is None or shows_final_curve(annotations):
+    if metric is None or shows_final_curve(annotations, uid):
         return None
-    return kept if kept is not None and kept.curve.metric == metric else KeptCurve(MetricCurve.of(annotations, metric))
+    if kept is not None and kept.curve.metric == metric:
+        return kept
+    return KeptCurve(MetricCurve.of(annotations, metric, uid))
 
 
-def awaits_final_curve(obj: Mapping[str, object], annotations: Mapping[str, str]) -> bool:
+def awaits_final_curve(obj: Mapping[str, object], annotations: Mapping[str, str], uid: str) -> bool:
     """Whether a TrainJob, as JSON, has ended and does not show its final curve."""
-    return has_ended(obj) and CURVE_OF in annotations and not shows_final_curve(annotations)
+    return has_ended(obj) and CURVE_OF in annotations and not shows_final_curve(annotations, uid)
 
 
 def final_curve(obj: Object, curve: MetricCurve) -> MetricCurve:

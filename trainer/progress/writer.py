@@ -210,11 +210,11 @@ class ProgressWriter:
 
     def _desired_curve(self, obj: Object) -> str | None:
         """The value of the annotation that is to be written; None if there is nothing to write."""
-        curve = self._curve_of(obj)
-        if curve is None or not (curve.points or curve.is_final):
+        curve, shown = self._curve_of(obj), annotations_of(obj).get(CURVE)
+        if curve is None or not (curve.points or curve.is_final or shown):
             return None
-        text = curve.to_text()
-        return None if text == annotations_of(obj).get(CURVE) else text
+        text = curve.to_text(uid_of(obj))
+        return None if text == shown else text
 
     async def _write_curve(self, obj: Object, text: str, account: _Account | None, newest: Instant | None) -> Object:
         """Write the curve; returns the TrainJob after it. A curve that is refused does not keep back the progress."""
