@@ -21,7 +21,8 @@ _SCRIPT = re.compile(r"^  (?P<name>\S+\.py): \|\n(?:    .*\n|\n)*", re.MULTILINE
 
 def examples() -> list[Path]:
     """The manifests of all examples that bring a script."""
-    return sorted(path.with_name("trainjob.yaml") for path in (ROOT / "examples").glob("*/train.py"))
+    beside = (path.parent.glob("*job.yaml") for path in (ROOT / "examples").glob("*/train.py"))
+    return sorted(manifest for manifests in beside for manifest in manifests)
 
 
 def embedded(manifest: Path) -> str:
