@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from trainer_sweeps.api.optimizationjob import Direction, TrialState
 from trainer_sweeps.search.space import Space
+
+_FAR: Final = 10.0
+"""How far values are told apart that are worse than the median, as a multiple of its distance from the best one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,29 @@ def cost_of(value: float, direction: Direction) -> float:
     if math.isnan(value):
         return math.inf
     return value if direction is Direction.MINIMIZE else -value
+
+
+def tamed(learned: Sequence[Observation]) -> list[Observation]:
+    """The trials with costs from 0 to 1, for models that see more than ranks; the pruned as if they had succeeded.
+
+    All that are far worse than the median are alike: one training that diverges would leave no difference between the
+    others.
+    """
+    costs = [observation.cost for observation in learned if observation.has_ended]
+    best, median, worst = min(costs), statistics.median(costs), max(costs)
+    if median > best:
+        worst = min(worst, median + _FAR * (median - best))
+    width = worst / 2 - best / 2  # the whole may be more than a float holds
+    return [
+        dataclasses.replace(
+            observation,
+            state=TrialState.SUCCEEDED,
+            cost=min((observation.cost / 2 - best / 2) / width, 1.0) if width > 0 else 0.0,
+        )
+        if observation.has_ended
+        else observation
+        for observation in learned
+    ]
 
 
 def _observation(space: Space, direction: Direction, trial: PastTrial) -> Observation | None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import logging
-import statistics
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from trainer_sweeps.api.optimizationjob import TrialState
-from trainer_sweeps.search.history import Observation
+from trainer_sweeps.search.history import Observation, tamed
 from trainer_sweeps.search.independent import number_from
 from trainer_sweeps.search.space import AlgorithmUnavailableError, Choices, Dimension, Integers, Space
 
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
 
 _MOST_STEPS: Final = 10_000
 """Integers of a dimension for which the sampler sees each one; beyond, they are numbers without steps to it."""
-_FAR: Final = 10.0
-"""Times as far from the median as the best value is, at which a Gaussian process sees values that are worse."""
 _LOGGING: Final = threading.Lock()
 
 
@@ -38,8 +34,7 @@ def tpe_places(space: Space, seed: int, number: int, learned: Sequence[Observati
 def gp_places(space: Space, seed: int, number: int, learned: Sequence[Observation]) -> list[float]:
     """A Gaussian process, which expects of trials that run what it predicts of them.
 
-    It sees pruned trials with their last value, and values that are far worse than the median nearer to it, since one
-    training that diverges would leave no difference between the others.
+    It sees pruned trials with their last value.
 
     Raises:
         AlgorithmUnavailableError: its libraries are missing.
@@ -54,44 +49,24 @@ def gp_places(space: Space, seed: int, number: int, learned: Sequence[Observatio
             ) from None
     import optuna  # noqa: PLC0415 - as above
 
-    return _places(space, _tamed(learned), optuna.samplers.GPSampler(seed=_seed(seed, number), n_startup_trials=1))
+    return _places(space, tamed(learned), optuna.samplers.GPSampler(seed=_seed(seed, number), n_startup_trials=1))
 
 
 def _seed(seed: int, number: int) -> int:
     return number_from(seed, number) % 2**32
 
 
-def _tamed(learned: Sequence[Observation]) -> list[Observation]:
-    """Costs from 0 to 1, as of trials that succeeded."""
-    costs = [observation.cost for observation in learned if observation.has_ended]
-    best, median, worst = min(costs), statistics.median(costs), max(costs)
-    if median > best:
-        worst = min(worst, median + _FAR * (median - best))
-    width = worst / 2 - best / 2  # the whole may be more than a float holds
-    return [
-        dataclasses.replace(
-            observation,
-            state=TrialState.SUCCEEDED,
-            cost=min((observation.cost / 2 - best / 2) / width, 1.0) if width > 0 else 0.0,
-        )
-        if observation.has_ended
-        else observation
-        for observation in learned
-    ]
-
-
 def _places(space: Space, learned: Sequence[Observation], sampler: BaseSampler) -> list[float]:
     """What the sampler suggests after these trials."""
     distributions = {name: _distribution(dimension) for name, dimension in space.items()}
-    study = _empty_study(sampler)
-    for observation in learned:
-        study.add_trial(_frozen(observation, space, distributions))
+    study = study_of(_frozen(observation, space, distributions) for observation in learned)
+    study.sampler = sampler
     asked = study.ask(distributions).params
     return [_place_of(dimension, asked[name]) for name, dimension in space.items()]
 
 
-def _empty_study(sampler: BaseSampler) -> Study:
-    """A study in memory; Optuna would log each, and the level is that of all threads: hence the lock."""
+def study_of(trials: Iterable[FrozenTrial]) -> Study:
+    """A study in memory, which Optuna would log. The level of its logs is that of all threads: hence the lock."""
     import optuna  # noqa: PLC0415 - as above
 
     logger = logging.getLogger("optuna")
@@ -99,9 +74,11 @@ def _empty_study(sampler: BaseSampler) -> Study:
         level = logger.level
         logger.setLevel(logging.WARNING)
         try:
-            return optuna.create_study(sampler=sampler, pruner=optuna.pruners.NopPruner())
+            study = optuna.create_study(sampler=optuna.samplers.RandomSampler(0))
         finally:
             logger.setLevel(level)
+    study.add_trials(trials)
+    return study
 
 
 def _frozen(observation: Observation, space: Space, distributions: Mapping[str, BaseDistribution]) -> FrozenTrial:
