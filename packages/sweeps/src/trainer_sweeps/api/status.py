@@ -133,7 +133,7 @@ class EndedTrial(ApiModel):
 class OptimizationJobStatus(ApiModel):
     """What the sweep has reached."""
 
-    state: State | None = None
+    state: Annotated[State, Field(strict=False)] | None = None
     """The state in one word."""
     conditions: Annotated[list[Condition] | None, Field(json_schema_extra=list_map("type", 100))] = None
     """The conditions."""

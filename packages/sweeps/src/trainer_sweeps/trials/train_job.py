@@ -1,0 +1,75 @@
+"""Makes the TrainJob of a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Final
+
+import msgspec
+
+from trainer.api.kueue import QUEUE_LABEL
+from trainer.api.metadata import TemplateMetadata
+from trainer.api.metric_curve import CURVE_OF
+from trainer.api.optimization import ASSIGNMENT, SWEEP_LABEL, TRIAL_LABEL, variable_of
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.objects import Object, controller_reference, labels_of, mapping_at, name_of, namespace_of, objects_in
+from trainer.v1alpha1.discovery import Version
+from trainer_sweeps.api.optimizationjob import OptimizationJobSpec
+from trainer_sweeps.trials.names import trial_name
+
+PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
+"""Label by which Kueue finds the priority of a job in its queue."""
+_OF_QUEUE: Final = (QUEUE_LABEL, PRIORITY_LABEL)
+
+
+def train_job_of(
+    obj: Object, sweep: OptimizationJobSpec, number: int, assignment: Mapping[str, str], version: Version
+) -> Object:
+    """The TrainJob of a trial, as it is to be created.
+
+    Its program gets each parameter as an environment variable. The queue of Kueue that the OptimizationJob names is
+    that of each trial, unless the template names one.
+
+    Args:
+        obj: the OptimizationJob, which will own it.
+        sweep: its spec.
+        number: of the trial, from 1.
+        assignment: the value of each parameter.
+        version: of the TrainJobs that the cluster serves, in which the template is written.
+    """
+    template = sweep.train_job_template.metadata or TemplateMetadata()
+    labels, spec = dict(template.labels or {}), deepcopy(sweep.train_job_template.spec)
+    queue = {name: value for name, value in labels_of(obj).items() if name in _OF_QUEUE}
+    if version == "v1alpha1":
+        labels = queue | labels
+    elif queue:  # Kueue knows no TrainJobs of this version, and queues their JobSets
+        spec["labels"] = queue | mapping_at(spec, "labels")
+    trainer = mapping_at(spec, "trainer")
+    spec["trainer"] = trainer | {"env": _env(objects_in(trainer.get("env")), assignment)}
+    values = [{"name": name, "value": value} for name, value in assignment.items()]
+    own = {ASSIGNMENT: msgspec.json.encode(values).decode(), CURVE_OF: sweep.objectives[0].metric}
+    return {
+        "apiVersion": f"{TRAIN_JOBS.group}/{version}",
+        "kind": TRAIN_JOBS.kind,
+        "metadata": {
+            "name": trial_name(name_of(obj), number),
+            "namespace": namespace_of(obj),
+            "labels": labels | {SWEEP_LABEL: name_of(obj), TRIAL_LABEL: str(number)},
+            "annotations": (template.annotations or {}) | own,
+            "ownerReferences": [controller_reference(obj)],
+        },
+        "spec": spec,
+    }
+
+
+def is_queued(train_job: Object) -> bool:
+    """Whether a trial is in a queue of Kueue, in either version."""
+    return QUEUE_LABEL in labels_of(train_job) or QUEUE_LABEL in mapping_at(train_job, "spec", "labels")
+
+
+def _env(present: list[Object], assignment: Mapping[str, str]) -> list[Object]:
+    """The variables of the template, without those of the parameters, and these."""
+    variables = {variable_of(name): value for name, value in assignment.items()}
+    kept = [each for each in present if each.get("name") not in variables]
+    return [*kept, *({"name": name, "value": value} for name, value in variables.items())]
