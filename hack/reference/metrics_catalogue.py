@@ -19,6 +19,7 @@ from trainer.kube.metrics.servers import CertificateSeries, ExpirySeries, HttpSe
 from trainer.manager import BuildInfoSeries
 from trainer.progress.metrics import ProgressSeries
 from trainer.webhooks.handlers import AdmissionSeries
+from trainer_sweeps.controllers.metrics import SweepSeries
 
 GROUPS = (
     TrainJobSeries,
@@ -27,6 +28,7 @@ GROUPS = (
     AdmissionSeries,
     BuildInfoSeries,
     ProgressSeries,
+    SweepSeries,
     ControllerSeries,
     QueueSeries,
     CacheSeries,

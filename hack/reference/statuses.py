@@ -13,6 +13,7 @@ from trainer.api.event_reasons import EventReason
 from trainer.api.trainjob_status import ConditionReason, ConditionType, State
 from trainer.kube.election import leader_election
 from trainer.kube.events.correlator import BURST, REFILL
+from trainer_sweeps.api.event_reasons import EventReason as SweepEventReason
 from trainer_sweeps.api.optimizationjob import ConditionReason as SweepConditionReason
 from trainer_sweeps.api.optimizationjob import ConditionType as SweepConditionType
 from trainer_sweeps.api.optimizationjob import State as SweepState
@@ -65,6 +66,11 @@ def events() -> str:
         _reasons(ConditionReason, without=ConditionType.STALLED),
         "## Beside conditions",
         _members("reason", EventReason),
+        "## About OptimizationJobs",
+        "`kubectl describe optimizationjob NAME` shows them. Each change of a "
+        "[condition](optimizationjob.md#conditions-of-a-sweep) is one with its reason and message, a Warning for "
+        "Failed, and for Created where that is False; besides:",
+        _members("reason", SweepEventReason),
         "## About the manager",
         "On the Lease, `kubectl events -n trainer-system --for lease/trainer.kubeflow.org`:",
         table(("reason", "when"), [(code(leader_election.EVENT_REASON), prose(_leader_election()))]),

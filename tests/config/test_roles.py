@@ -138,6 +138,8 @@ def test_the_role_for_sweeps() -> None:
         "patch optimizationjobs/status.trainer.kubeflow.org",
         "update optimizationjobs/finalizers.trainer.kubeflow.org",
         *(f"{verb} trainjobs.trainer.kubeflow.org" for verb in ("create", "patch")),
+        "get jobsets.jobset.x-k8s.io",
+        *(f"{verb} workloads.kueue.x-k8s.io" for verb in ("list", "patch")),
     }
     bindings = {name_of(each): each for each in of_kind(rendered("default"), "ClusterRoleBinding")}
     assert bindings[SWEEPS]["subjects"] == bindings[ACCOUNT]["subjects"]

@@ -14,6 +14,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import trainer
+import trainer_sweeps.controllers
 from hack.reference.metrics_catalogue import GROUPS, catalogue
 from tests.configurations import bare
 from tests.framework.samples import runtime_object, train_job_object
@@ -62,7 +63,10 @@ def metrics() -> Metrics:
 def test_every_group_of_series_is_listed() -> None:
     """The catalogue has every group of series of the manager."""
     found = set()
-    for module in pkgutil.walk_packages(trainer.__path__, "trainer."):
+    for module in (
+        *pkgutil.walk_packages(trainer.__path__, "trainer."),
+        *pkgutil.walk_packages(trainer_sweeps.controllers.__path__, "trainer_sweeps.controllers."),
+    ):
         if not module.name.startswith(("trainer.cli", "trainer.progress.callbacks", "trainer.checkpoints.frameworks")):
             members = inspect.getmembers(importlib.import_module(module.name), inspect.isclass)
             found |= {member for name, member in members if re.fullmatch(r"\w+Series", name)}

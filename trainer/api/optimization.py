@@ -21,6 +21,9 @@ ASSIGNMENT: Final = "trainer.kubeflow.org/optimization-parameters"
 """Annotation of a trial: its parameters as JSON, a list of `name` and `value`, both texts."""
 PRUNED: Final = "trainer.kubeflow.org/optimization-pruned"
 """Annotation of a trial that the sweep has suspended as hopeless: why, for people."""
+HELD: Final = "trainer.kubeflow.org/optimization-held"
+"""Annotation of a trial that is suspended with its sweep, and will be resumed with it; one that its user has suspended
+does not have it."""
 
 _PREFIX: Final = "KUBEFLOW_TRAINER_OPT_"
 _OTHER: Final = re.compile(r"[^A-Z0-9_]")
