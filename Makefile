@@ -37,7 +37,7 @@ space := $() $()
 # Images of Python set it, and then every process of the tests compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo dashboard example-exists test e2e lanes $(LANES:%=lane-%) nightly bench-smoke image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-history bench-devcluster bench-progress bench-survival check docs dashboard-bundle dashboard-check e2e-dashboard pictures audit image format clean
+.PHONY: help demo dashboard example-exists test e2e lanes $(LANES:%=lane-%) nightly bench-smoke image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-history bench-devcluster bench-progress bench-survival bench-sweeps check docs dashboard-bundle dashboard-check e2e-dashboard pictures audit image format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -121,7 +121,8 @@ bench-smoke: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.growth --jobs 10 --more 5 --output "$$output/growth.json"; \
 	$(BIN)/python -m benchmarks.history --rows 1000 --jobs 10 --ticks 2; \
 	$(BIN)/python -m benchmarks.progress --jobs 10 --seconds 2 --output "$$output/progress.json"; \
-	$(BIN)/python -m benchmarks.survival --seconds 25 --every 8 --start 0.5 --step 0.1 --interval 2
+	$(BIN)/python -m benchmarks.survival --seconds 25 --every 8 --start 0.5 --step 0.1 --interval 2; \
+	$(BIN)/python -m benchmarks.sweeps --seeds 1 --trials 12 --calls 2
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(BENCH)
@@ -132,6 +133,10 @@ bench-progress: $(VENV)/.dev
 # Ten minutes: a training that is evicted every half a minute.
 bench-survival: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.survival $(BENCH)
+
+# With the Gaussian process, which needs torch: BENCH=--gp.
+bench-sweeps: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.sweeps $(BENCH)
 
 bench-admission: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.admission $(BENCH)

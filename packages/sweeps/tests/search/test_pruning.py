@@ -28,8 +28,8 @@ def flat(value: float, *steps: int) -> Curve:
 
 
 def decide(spec: OptimizationJobSpec, curve: Curve, others: Sequence[Curve], state: TrialState) -> str | None:
-    """The decision on a running trial; the others have the state."""
-    return prune_reason(spec, trial(1, curve), [trial(number, other, state) for number, other in enumerate(others, 2)])
+    """The decision on a running trial; the others, which began before it, have the state."""
+    return prune_reason(spec, trial(99, curve), [trial(number, other, state) for number, other in enumerate(others)])
 
 
 MAXIMIZE = {"metric": "accuracy", "direction": "Maximize"}
@@ -159,7 +159,7 @@ def test_median_is_that_of_trials_that_succeeded(state: TrialState) -> None:
 def test_asha(
     settings: Mapping[str, int], curve: Curve, others: Sequence[Curve], reason: str | None, state: TrialState
 ) -> None:
-    """A trial goes on while it is among the best at the last rung that it has reached, of all that reached it."""
+    """A trial goes on while it is among the best at its last rung, of those that began before it and reached it too."""
     assert decide(pruning("asha", settings), curve, others, state) == reason
 
 
@@ -185,6 +185,13 @@ def test_asha_compares_what_the_objective_makes_of_the_curves(
 def test_without_pruning_all_go_on() -> None:
     """A sweep without pruneAlgorithm stops none."""
     assert decide(sweep(), flat(9.0, 1), [flat(0.1, 1)] * 9, TrialState.SUCCEEDED) is None
+
+
+def test_asha_decides_as_if_a_trial_were_the_last() -> None:
+    """What begins later changes no decision, so that the same trials are pruned however often one looks."""
+    spec, later = pruning("asha", {}), [trial(number, flat(0.1, 1, 3)) for number in range(5, 9)]
+    assert prune_reason(spec, trial(4, flat(0.5, 1, 3)), later) is None
+    assert prune_reason(spec, trial(9, flat(0.5, 1, 3)), later) == "loss 0.5 at step 3 is not the best of 5 trials"
 
 
 def test_a_trial_is_not_its_own_rival() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from trainer_sweeps.search.history import Observation
 from trainer_sweeps.search.independent import number_from
 
-_SIGMA = 1 / 6
+_SIGMA: Final = 1 / 6
 """Deviation of the first distribution in each dimension, whose width is 1; Optuna's too."""
 
 
@@ -15,11 +16,12 @@ def cma_es_places(seed: int, number: int, learned: Sequence[Observation], startu
     """A place from the distribution as it is after the generations that the history fills.
 
     Optuna's sampler keeps its state in attributes of trials, which a TrainJob does not have: made of the history it
-    would begin anew each time. Here the trials that have ended are the generations, by their numbers: the distribution
-    begins at the best of the first ones, which were random, and moves with each full generation of the others. A trial
-    joins the generation of its number also when it ends late, so a distribution is moved by trials that are up to
-    `parallelTrials` older than itself. Trials that run have no influence; the random numbers are made of seed and
-    number, so each trial has others.
+    would begin anew each time. Here the trials that have ended are the generations, by their numbers. The distribution
+    begins at the best of the first ones, which were random: a sweep is short, and the middle of the space is seldom a
+    good guess. It moves with each full generation of the others. A trial joins the generation of its number also when
+    it ends late, so a distribution is moved by trials that are up to `parallelTrials` older than itself.
+
+    Trials that run have no influence: the random numbers are made of seed and number, so each trial has others.
     """
     import numpy as np  # noqa: PLC0415 - slow to load, and needed by sweeps alone
     from cmaes import CMA  # noqa: PLC0415 - as above

@@ -2,7 +2,8 @@
 
 It is Optuna's `MedianPruner` and `SuccessiveHalvingPruner`, decided again each time, from the curves alone. Optuna
 compares at each report with what was known then; here a trial is judged at one step, until it reaches the next step of
-decision. So the answer does not depend on when it is asked for, but for what the other trials have reported since.
+decision, by the trials that succeeded or by those that began before it. So the answer does not depend on when it is
+asked for, and does not change with what begins later.
 
 Trials need not report at the same steps, and long curves are thinned, so a value between two points of a curve lies on
 the line between them. A value that is not a number is worse than any other.
@@ -70,10 +71,11 @@ def _by_median(pruning: MedianPruning, curves: _Curves) -> str | None:
 
 
 def _by_halving(pruning: AshaPruning, curves: _Curves) -> str | None:
-    """As `SuccessiveHalvingPruner` of Optuna: the value at a rung against those of all that have reached it.
+    """As `SuccessiveHalvingPruner` of Optuna: the value at a rung against those of the trials that were there before.
 
-    A trial is judged at the last rung that it has reached, and there only. The best of those at the highest rung that
-    any has reached can then lose to none, whatever comes later to the rungs below it: some trial is always left.
+    A trial is judged at the last rung that it has reached, and there only, by those with lower numbers. When all trials
+    are equally fast, these are the decisions of Optuna. Otherwise one that overtakes an earlier trial does not count
+    against it; so the first of those that run goes on in any case, and later ones never take all others with them.
 
     Where nothing was reported up to a rung, the first value counts there, as Optuna has it.
     """
@@ -83,7 +85,8 @@ def _by_halving(pruning: AshaPruning, curves: _Curves) -> str | None:
     while (following := max(rung * pruning.reduction_factor, rung + pruning.interval_steps)) <= last:
         rung = following
     value = curves.value_at(curves.trial, rung)
-    rivals = [other for other in curves.others if other.points and other.points[-1][0] >= rung]
+    before = (other for other in curves.others if other.number < curves.trial.number)
+    rivals = [other for other in before if other.points and other.points[-1][0] >= rung]
     values = sorted([value, *(curves.value_at(rival, rung) for rival in rivals)], key=curves.cost_of)
     promoted = max(len(values) // pruning.reduction_factor, 1)
     if curves.cost_of(value) <= curves.cost_of(values[promoted - 1]):
