@@ -19,7 +19,7 @@ from e2e.manager import manager, other_ports
 from e2e.waiting import until
 
 BUILD, FINAL = stages((ROOT / "Dockerfile").read_text())
-FOLDERS = (".", "packages/dashboard", "packages/v1_jobs")
+FOLDERS = (".", "packages/dashboard", "packages/sweeps", "packages/v1_jobs")
 """The distributions that the image has."""
 pytestmark = pytest.mark.timeout(300)
 
@@ -65,6 +65,12 @@ def test_history_is_in_it(installation: Installation) -> None:
     """What config/history runs finds its databases."""
     modules = "trainer_dashboard.history.recorder, alembic.command, psycopg"
     assert installation.python(f"import {modules}; print(psycopg.pq.__impl__)").strip() == "binary"
+
+
+def test_samplers_are_in_it(installation: Installation) -> None:
+    """What the manager chooses parameters with can be imported, and nothing of it is before a sweep needs it."""
+    starts = "import sys, trainer.manager, trainer_sweeps.component; print('optuna' in sys.modules)"
+    assert installation.python(f"{starts}; import optuna, cmaes").strip() == "False"
 
 
 def test_byte_code(installation: Installation) -> None:

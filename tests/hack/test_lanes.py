@@ -125,4 +125,4 @@ def test_end_to_end_tests_exist() -> None:
 def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
     """What is no lane is refused with those that there are."""
     assert main(["unit", "dashbord"]) == 2
-    assert "core|devcluster|v1_jobs|dashboard|initializers" in capsys.readouterr().err
+    assert "core|devcluster|sweeps|v1_jobs|dashboard|initializers" in capsys.readouterr().err
