@@ -69,6 +69,7 @@ def test_secrets_of_others() -> None:
         pytest.param("pods", "", id="pods"),
         pytest.param("jobs", "batch", id="jobs"),
         pytest.param("trainjobs", "trainer.kubeflow.org", id="trainjobs"),
+        pytest.param("optimizationjobs", "trainer.kubeflow.org", id="optimizationjobs"),
         pytest.param("trainingruntimes", "trainer.kubeflow.org", id="runtimes"),
         pytest.param("roles", "rbac.authorization.k8s.io", id="roles"),
         pytest.param("rolebindings", "rbac.authorization.k8s.io", id="role-bindings"),
@@ -80,9 +81,10 @@ def test_secrets_of_others() -> None:
     ],
 )
 def test_what_the_manager_never_writes(resource: str, group: str) -> None:
-    """It neither makes pods itself nor gives anybody rights; of TrainJobs it deletes those whose time is over."""
+    """It makes no pods itself and gives nobody rights; it makes and suspends trials, and deletes what is over."""
     found = granted("ClusterRole", resource, group=group) | granted("Role", resource, group=group)
-    assert found & WRITING == ({"delete"} if resource == "trainjobs" else set())
+    written = {"trainjobs": {"create", "patch", "delete"}, "optimizationjobs": {"delete"}}
+    assert found & WRITING == written.get(resource, set())
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ async def test_switched_on(client: FakeClient) -> None:
     await register_webhooks(client, 4712)
 
     webhooks = [webhook for obj in stored(client) for webhook in obj["webhooks"]]
-    assert len(webhooks) == 6
+    assert len(webhooks) == 7
     for webhook in webhooks:
         action = "mutate" if webhook["name"].startswith("defaulter") else "validate"
         kind = webhook["name"].split(".")[1]

@@ -86,7 +86,7 @@ class StoredRuntimes:
 
 
 async def review_sweep(
-    obj: Object, pipeline: Pipeline, runtimes: RuntimeSource, version: Version = "v2alpha1", *, must_exist: bool = True
+    obj: Object, pipeline: Pipeline, runtimes: RuntimeSource, version: Version = "v2alpha1"
 ) -> Review:
     """Errors that refuse a new sweep, and warnings for its author; paths are those of the OptimizationJob.
 
@@ -95,7 +95,6 @@ async def review_sweep(
         pipeline: the plugins.
         runtimes: finds the runtime of its trials.
         version: of its template, and of the TrainJobs that the cluster serves. Default: v2alpha1.
-        must_exist: whether a missing runtime is an error. Default: yes; trials would wait for it one by one.
     """
     try:
         fields = {name: value for name, value in obj.items() if name != "status"}
@@ -104,9 +103,9 @@ async def review_sweep(
         return Review.of(error.errors)
     sample = _sample(obj, sweep, version)
     if version == "v1alpha1":
-        review = await review_released(sample, None, pipeline, runtimes, must_exist=must_exist)
+        review = await review_released(sample, None, pipeline, runtimes, must_exist=True)
     else:
-        review = await review_train_job(sample, None, pipeline, _Existing(runtimes) if must_exist else runtimes)
+        review = await review_train_job(sample, None, pipeline, _Existing(runtimes))
     findings = [*_translated((*review.errors, *review.warnings), sweep)]
     if sample["spec"].get("suspend"):
         findings.append(AdmissionWarning(f"{_TEMPLATE}.spec.suspend", SUSPENDED))
@@ -114,7 +113,7 @@ async def review_sweep(
 
 
 class _Existing:
-    """Makes a missing runtime an error, for which a TrainJob of v2alpha1 would wait."""
+    """Makes a missing runtime an error: TrainJobs of v2alpha1 wait for it, and a sweep would with all of its trials."""
 
     def __init__(self, runtimes: RuntimeSource) -> None:
         self._runtimes = runtimes
