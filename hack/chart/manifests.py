@@ -20,6 +20,8 @@ _DEFINITION: Final = "CustomResourceDefinition"
 _COMPONENT: Final = "app.kubernetes.io/component"
 _HASHED: Final = re.compile(r"(.+)-[a-z0-9]{10}")
 _RUNTIMES: Final = "/etc/trainer"
+_OF_SWEEPS: Final = "-sweeps"
+"""The end of the names of what the manager needs for OptimizationJobs."""
 
 
 def definitions(overlay: str) -> str:
@@ -60,10 +62,16 @@ class _Templates:
         manager = [obj for obj in rest if obj not in rights and obj not in hooks]
         return {
             "manager.yaml": self._manager(manager),
-            "rbac.yaml": self._selected(self._expressions.text(*rights)),
+            "rbac.yaml": self._rights(rights),
             "webhook.yaml": self._webhook(hooks),
             "runtimes.yaml": self._runtimes(installer),
         }
+
+    def _rights(self, objects: list[Object]) -> str:
+        of_sweeps = [obj for obj in objects if name_of(obj).endswith(_OF_SWEEPS)]
+        text = self._expressions.text(*(obj for obj in objects if obj not in of_sweeps))
+        further = self._expressions.text(*of_sweeps)
+        return self._selected(f"{text}{{{{- if .Values.controllers.sweeps.enabled }}}}\n---\n{further}{{{{- end }}}}\n")
 
     def _manager(self, objects: list[Object]) -> str:
         heads = ""

@@ -433,6 +433,18 @@ def test_configuration(tmp_path: Path) -> None:
 
 
 @needs_helm
+@pytest.mark.parametrize("version", ["v1alpha1", "v2alpha1"])
+def test_no_sweeps(version: Version) -> None:
+    """Who wants no sweeps gives the manager no rights for them, and has everything else."""
+    values = {"apiVersion": version}
+    without, whole = rendered(values | {"controllers": {"sweeps": {"enabled": False}}}, values)
+    missing = [obj for obj in whole if obj not in without]
+    assert without == [obj for obj in whole if obj not in missing]
+    assert [obj["kind"] for obj in missing] == ["ClusterRole", "ClusterRoleBinding"]
+    assert all(name_of(obj).endswith("-sweeps") for obj in missing)
+
+
+@needs_helm
 def test_definitions_of_somebody_else() -> None:
     """Without its CRDs the chart has everything else; with them, `helm uninstall` leaves them and all TrainJobs."""
     alone, whole = rendered({"crds": {"enabled": False}}, {})

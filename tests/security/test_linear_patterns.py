@@ -35,9 +35,10 @@ _PUMPS = ("a", "1", "-", ".", "a.", "a-", "1.", " ", "{", '"', "\\", "[", "]", "
 
 def _patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
     """The patterns of all modules but those of the dev cluster, whose users are its only peers."""
-    v1_jobs = ROOT / "packages" / "v1_jobs" / "src"
-    for file in sorted([*(ROOT / "trainer").rglob("*.py"), *v1_jobs.rglob("*.py")]):
-        name = ".".join(file.relative_to(v1_jobs if v1_jobs in file.parents else ROOT).with_suffix("").parts)
+    roots = {ROOT / "packages" / name / "src": "" for name in ("sweeps", "v1_jobs")} | {ROOT: "trainer"}
+    files = sorted((file, root) for root, folder in roots.items() for file in (root / folder).rglob("*.py"))
+    for file, root in files:
+        name = ".".join(file.relative_to(root).with_suffix("").parts)
         if "re.compile(" not in file.read_text():
             continue
         for variable, value in vars(importlib.import_module(name)).items():
