@@ -20,7 +20,9 @@ COLLECTOR: Final = "system:serviceaccount:kube-system:generic-garbage-collector"
 JOB: Final = {**train_job_object(), "metadata": {"name": "job", "namespace": "team", "uid": "u"}}
 OWNER: Final = controller_reference(JOB)
 POLICY: Final = {name_of(obj): obj for obj in rendered("admissionpolicy") if obj["kind"] == "ValidatingAdmissionPolicy"}
-OWN, JOBS, PODS, SNAPSHOTS = (f"{name}.trainer.kubeflow.org" for name in ("own-objects", "jobs", "pods", "snapshots"))
+OWN, JOBS, PODS, SNAPSHOTS, WORKLOADS = (
+    f"{name}.trainer.kubeflow.org" for name in ("own-objects", "jobs", "pods", "snapshots", "workloads")
+)
 WRITTEN: Final = {
     "configmaps": "",
     "secrets": "",
@@ -94,7 +96,7 @@ def refusals(policy: Object, asked: Object) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", [OWN, JOBS, PODS, SNAPSHOTS])
+@pytest.mark.parametrize("name", [OWN, JOBS, PODS, SNAPSHOTS, WORKLOADS])
 def test_bound(name: str) -> None:
     """Each policy denies, everywhere, also when it cannot be evaluated."""
     bindings = of_kind(rendered("admissionpolicy"), "ValidatingAdmissionPolicyBinding")
@@ -116,7 +118,7 @@ def test_everything_that_the_manager_writes_in_namespaces_is_covered() -> None:
     }
     covered = {
         (group, resource)
-        for name in (OWN, JOBS, PODS)
+        for name in (OWN, JOBS, PODS, WORKLOADS)
         for rule in POLICY[name]["spec"]["matchConstraints"]["resourceRules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
@@ -266,6 +268,39 @@ def test_trials(operation: str, new: Object | None, old: Object | None, complain
     """It makes, suspends and resumes trials of sweeps, and does nothing else to them."""
     found = refusals(POLICY[JOBS], request(operation, "trainjobs", new, old, group="trainer.kubeflow.org"))
     assert [complaint in message for message in found] == [True] * bool(complaint)
+
+
+def workload(spec: Object, namespace: str = "team", **owner: Any) -> Object:
+    """A Workload of Kueue."""
+    return {**child(namespace, **owner), "spec": {"queueName": "gpus"} | spec}
+
+
+OF_A_JOBSET: Final = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet"}
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "complaint"),
+    [
+        pytest.param(workload({"active": False}), workload({}), "", id="deactivate"),
+        pytest.param(workload({"active": True}), workload({"active": False}), "", id="activate"),
+        pytest.param(workload({"active": False}, **OF_A_JOBSET), workload({}, **OF_A_JOBSET), "", id="of a JobSet"),
+        pytest.param(workload({"queueName": "a"}), workload({}), "nothing of Workloads but", id="another queue"),
+        pytest.param({**workload({}), "spec": {}}, workload({}), "nothing of Workloads but", id="no queue"),
+        pytest.param(stranger() | {"spec": {}}, stranger() | {"spec": {}}, "changes only Workloads", id="nobody's"),
+        pytest.param(
+            workload({}, kind="Job"), workload({}, kind="Job"), "changes only Workloads", id="of another kind"
+        ),
+        pytest.param(
+            workload({}, "kube-system"), workload({}, "kube-system"), "nothing in namespaces", id="kube-system"
+        ),
+    ],
+)
+def test_workloads(new: Object, old: Object, complaint: str) -> None:
+    """It deactivates and activates Workloads of TrainJobs and their JobSets, and does nothing else to any."""
+    asked = request("UPDATE", "workloads", new, old, group="kueue.x-k8s.io")
+    assert [complaint in message for message in refusals(POLICY[WORKLOADS], asked)] == [True] * bool(complaint)
+    asked["userInfo"] = {"username": "jane"}
+    assert refusals(POLICY[WORKLOADS], asked) == []
 
 
 def test_runtimes_of_sweeps() -> None:
