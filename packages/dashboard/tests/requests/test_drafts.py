@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from packages.dashboard.tests.conftest import UserClient, train_job, visiting
+from trainer.api.metric_curve import CURVE
 
 
 async def test_copy(client: UserClient) -> None:
@@ -26,6 +27,7 @@ async def test_copy(client: UserClient) -> None:
         "annotations": {
             "kubectl.kubernetes.io/last-applied-configuration": "{}",
             "trainer.kubeflow.org/status-extension-of-trainer": "{}",
+            CURVE: '{"metric": "loss", "isFinal": true}',
             "note": "kept",
         },
         "finalizers": ["kueue.x-k8s.io/resource-in-use"],

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from trainer.api.kueue import is_of_kueue
+from trainer.api.metric_curve import CURVE
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER, TRAIN_JOBS
 from trainer.kube.cache.store import Lister
@@ -105,7 +106,7 @@ def _copy(job: Object, name: str) -> Object:
     annotations = {
         key: value
         for key, value in annotations_of(job).items()
-        if key != _LAST_APPLIED and not key.startswith(EXTENSION)
+        if key not in {_LAST_APPLIED, CURVE} and not key.startswith(EXTENSION)
     }
     metadata = {"name": name, "namespace": namespace_of(job)}
     written = _without_defaults(mapping_at(job, "spec"))
