@@ -1,9 +1,11 @@
-"""Writes the expected objects of all examples, and what jobs of operators become; `git diff` shows what has changed."""
+"""Writes what examples, jobs of operators and Experiments are expected to become; `git diff` shows what has changed."""
 
 from __future__ import annotations
 
 from packages.v1_jobs.tests.golden import comparison
 from packages.v1_jobs.tests.golden.manifests import manifests
+from packages.v1_jobs.tests.katib import test_golden as katib
+from packages.v1_jobs.tests.katib.samples import USUAL
 from tests.golden.rendering import EXPECTED, examples, expected, render
 
 
@@ -19,6 +21,8 @@ def main() -> None:
     for kind in manifests():
         text = comparison.text_of(comparison.comparisons(kind))
         comparison.expected(kind).write_text(text, encoding="utf-8")
+    for experiment in USUAL:
+        katib.expected(experiment).write_text(katib.text_of(experiment), encoding="utf-8")
 
 
 main()

@@ -1,6 +1,6 @@
 """Names of the jobs of the Training Operator, `kubeflow.org/v1`, and of the MPI Operator, `kubeflow.org/v2beta1`.
 
-The distribution `trainer-v1-jobs` reads and serves them.
+And of Experiments of Katib, `kubeflow.org/v1beta1`. The distribution `trainer-v1-jobs` reads, converts and serves them.
 """
 
 from __future__ import annotations
@@ -31,12 +31,17 @@ SERVED_JOBS: Final[Mapping[tuple[str, str], Resource]] = {
 }
 """Kinds that a manager can serve, since they become TrainJobs without a person, by apiVersion and kind."""
 
-_TYPES: Final = {(each.api_version, each.kind) for each in JOBS}
+EXPERIMENTS: Final = _resource("experiments", "Experiment", "v1beta1")
+"""Of Katib."""
+
+_BECOME: Final[Mapping[tuple[str, str], str]] = {(each.api_version, each.kind): "TrainJob" for each in JOBS} | {
+    (EXPERIMENTS.api_version, EXPERIMENTS.kind): "OptimizationJob"
+}
 
 
-def is_job(obj: Any) -> bool:
-    """Whether an object is of one of these kinds."""
+def becomes(obj: Any) -> str:
+    """The kind that `trainer convert` makes of an object of these kinds; "" for one of another kind."""
     if not isinstance(obj, dict):
-        return False
+        return ""
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
-    return isinstance(api_version, str) and isinstance(kind, str) and (api_version, kind) in _TYPES
+    return _BECOME.get((api_version, kind), "") if isinstance(api_version, str) and isinstance(kind, str) else ""

@@ -97,6 +97,6 @@ OF_EXTRAS = {
     "history": Listed(Panel.LOOK, "dashboard",
         "List what was trained, also what the cluster has forgotten and `trainer history record` has seen."),
     "convert": Listed(Panel.TRY, "v1",
-        "Print TrainJobs and runtimes of the other version of the API as this one, and jobs of the Training Operator."),
+        "Print objects of the other version of the API, jobs of the Training Operator, and Experiments of Katib."),
 }  # fmt: skip
 """Subcommands of our other distributions, which join by entry points."""

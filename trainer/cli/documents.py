@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from trainer.api.kubeflow_v1 import is_job
+from trainer.api.kubeflow_v1 import becomes
 from trainer.api.model import ApiModel
 from trainer.api.submitted_object import identity_errors, object_errors, text_errors
 from trainer.api.trainingruntime import (
@@ -103,7 +103,10 @@ class UnknownKindError(DocumentError):
 
 
 class ConvertibleKindError(UnknownKindError):
-    """A document of a kind that `trainer convert` makes TrainJobs of."""
+    """A document of a kind that `trainer convert` makes objects of ours of."""
+
+    remedy = ""
+    """What prints it as which kind."""
 
 
 def read_documents(source: str) -> list[Document]:
@@ -263,10 +266,15 @@ def _refusal(place: str, content: Object) -> DocumentError:
         problem = f"apiVersion {api_version} of {kind} is not supported: {which}"
         return DocumentError(place, FieldError("", problem))
     kinds = ", ".join(resource.kind for resource in _ACCEPTED)
-    is_convertible = is_job(content)
-    remedy = "trainer convert -f FILE prints it as a TrainJob" if is_convertible else "use kubectl apply for it"
+    other = becomes(content)
+    article = "an" if other.startswith("O") else "a"
+    remedy = f"trainer convert -f FILE prints it as {article} {other}" if other else "use kubectl apply for it"
     problem = f"trainer does not handle {kind}, only {kinds}: {remedy}"
     metadata = content.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
-    error = ConvertibleKindError if is_convertible else UnknownKindError
-    return error(place, FieldError("", problem), subject=f"{kind} {name}" if name else kind)
+    subject = f"{kind} {name}" if name else kind
+    if not other:
+        return UnknownKindError(place, FieldError("", problem), subject=subject)
+    error = ConvertibleKindError(place, FieldError("", problem), subject=subject)
+    error.remedy = remedy
+    return error

@@ -1,8 +1,8 @@
-"""Objects of another version, or of the Training Operator, as objects of this one, with what is lost on the way."""
+"""Objects of another version, of the Training Operator or of Katib as objects of this one, with what is lost."""
 
 from __future__ import annotations
 
-from trainer.api.kubeflow_v1 import is_job
+from trainer.api.kubeflow_v1 import becomes
 from trainer.api.kueue import MANAGER, queued_as_jobset
 from trainer.api.losses import Losses
 from trainer.api.trainjob import TRAIN_JOBS
@@ -23,10 +23,10 @@ def converted(obj: Object, place: str, version: Version) -> Converted:
     """An object for a cluster that serves a version; one of another kind, or of this version, is as it was.
 
     Raises:
-        CommandError: it is a job of the Training or MPI Operator, and the operator would have refused it, or no
-            installed distribution converts its kind.
+        CommandError: it is a job of the Training or MPI Operator, or an Experiment, that these or Katib would have
+            refused or that cannot be converted, or no installed distribution converts its kind.
     """
-    if is_job(obj):
+    if becomes(obj):
         return installed_v1_jobs().converted(_as_written(obj), place, version)
     if version == "v2alpha1" and is_decodable(obj):
         decoded = decode(_as_written(obj))

@@ -103,7 +103,7 @@ def _of_error(error: DocumentError) -> Iterator[Finding]:
     if isinstance(error, UnknownKindError):
         reason = "its kind is unknown to trainer"
         if isinstance(error, ConvertibleKindError):
-            reason = "trainer convert -f FILE prints it as a TrainJob, which is checked"
+            reason = f"{error.remedy}, which is checked"
         yield Finding(error.place, error.subject, Severity.WARNING, "", f"is not checked: {reason}")
         return
     for problem in error.errors:

@@ -17,7 +17,7 @@ _GROUP: Final = "trainer.v1_jobs"
 
 
 class V1Jobs(Protocol):
-    """Reads, reviews and converts jobs of the kinds of `trainer.api.kubeflow_v1`."""
+    """Reads, reviews and converts objects of the kinds of `trainer.api.kubeflow_v1`."""
 
     def definitions(self) -> list[Object]:
         """The CustomResourceDefinitions of the kinds that a manager can serve."""
@@ -26,10 +26,10 @@ class V1Jobs(Protocol):
         """The admission review of the creation of a job, where it is served."""
 
     def converted(self, job: Object, place: str, version: Version) -> Converted:
-        """A job for a cluster that serves TrainJobs of a version.
+        """A job, or an Experiment of Katib, for a cluster that serves TrainJobs of a version.
 
         Raises:
-            DocumentError: the operator would have refused the job.
+            DocumentError: the operator, or Katib, would have refused it, or it cannot be converted.
         """
 
 

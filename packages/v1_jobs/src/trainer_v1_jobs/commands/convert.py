@@ -1,4 +1,4 @@
-"""`trainer convert`: objects of the other version of the API, and jobs of operators, as those of this one."""
+"""`trainer convert`: objects of the other version of the API, of operators and of Katib as those of this one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 import anyio
 import typer
 
+from trainer.api.kubeflow_v1 import becomes
+from trainer.api.optimization import OPTIMIZATION_JOBS
 from trainer.cli.completion import namespace_names
 from trainer.cli.console import complain, output
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
@@ -22,8 +24,8 @@ from trainer.cli.options import Context, Kubeconfig
 from trainer.kube.objects import Object
 from trainer.kubernetes_yaml import join
 from trainer.v1alpha1.discovery import Version
-from trainer_v1_jobs.api.reading import kind_of
 from trainer_v1_jobs.commands.job_references import JobReference, job_references
+from trainer_v1_jobs.katib import first_trial
 
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 """Files of a directory that are read."""
@@ -32,7 +34,7 @@ References = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[KIND/NAME]...",
-        help="Jobs in the cluster, such as pytorchjob/demo.",
+        help="Jobs and Experiments in the cluster, such as pytorchjob/demo.",
         show_default=False,
         autocompletion=job_references,
     ),
@@ -50,7 +52,7 @@ PrintedVersion = Annotated[
     Literal["v1alpha1", "v2alpha1"],
     typer.Option(
         "--api-version",
-        help="Version of TrainJobs and runtimes that are printed; v1alpha1 is that of Kubeflow Trainer (Go).",
+        help="Version of what is printed; v1alpha1 is that of Kubeflow Trainer (Go).",
     ),
 ]
 OutputPath = Annotated[
@@ -93,10 +95,11 @@ def convert(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Print TrainJobs and runtimes of the other version of the API as this one, and jobs of the Training Operator.
+    """Print objects of the other version of the API, jobs of the Training Operator, and Experiments of Katib.
 
-    A PyTorchJob, TFJob, MPIJob, XGBoostJob, JAXJob or PaddleJob becomes a TrainJob. A runtime is written for it unless
-    one that comes with this package says the same. Other objects are printed as they are.
+    A PyTorchJob, TFJob, MPIJob, XGBoostJob, JAXJob or PaddleJob becomes a TrainJob, an Experiment an OptimizationJob.
+    A runtime is written for it unless one that comes with this package says the same. Other objects are printed as they
+    are.
 
     Each member that is lost is a comment in the result and a line on standard error, and so is each mistake in the
     result, there only.
@@ -139,7 +142,7 @@ class _Outcome:
                 continue
             result.report()
             self._is_lossy |= bool(result.losses)
-            self.errors += [*_mistakes(result)] or (_refusals(content, where) if kind_of(content) is not None else ())
+            self.errors += [*_mistakes(result)] or (_refusals(content, where) if becomes(content) else ())
             texts.append(result.to_yaml())
         return join(texts)
 
@@ -160,19 +163,22 @@ def _mistakes(result: Converted) -> Iterator[DocumentError]:
 
 
 def _refusals(content: Object, where: str) -> Iterator[DocumentError]:
-    """What admission would refuse of the TrainJob of a v1 job with the runtime that was written for it.
+    """What admission would refuse of a TrainJob, or of the first trial, with the runtime that was written for it.
 
     Of both versions the pods are the same; that of v1alpha1 only warns of what cannot have any, as Kubeflow Trainer
     (Go) takes it.
     """
     result = converted(content, where, "v2alpha1")
-    documents = [found for obj in result.objects if not isinstance(found := checked(obj, result.place), DocumentError)]
+    objects = [first_trial(each) if each["kind"] == OPTIMIZATION_JOBS.kind else each for each in result.objects]
+    found = [checked(each, result.place) for each in objects]
+    yield from (each for each in found if isinstance(each, DocumentError))
+    documents = [each for each in found if not isinstance(each, DocumentError)]
     workspace = Workspace(place(documents, namespace=None, default=DEFAULT_NAMESPACE))
 
     async def review() -> list[DocumentError]:
         reviews = [(each, await workspace.review(each)) for each in workspace.documents]
         return [
-            DocumentError(each.place, *found.errors, subject=each.subject) for each, found in reviews if found.errors
+            DocumentError(each.place, *review.errors, subject=each.subject) for each, review in reviews if review.errors
         ]
 
     yield from anyio.run(review)

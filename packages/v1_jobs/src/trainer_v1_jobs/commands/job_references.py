@@ -1,13 +1,14 @@
-"""Jobs of the Training and MPI Operator in a cluster, by references such as `pytorchjob/demo`."""
+"""Jobs of the operators and Experiments of Katib in a cluster, by references such as `pytorchjob/demo`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import typer
 
-from trainer.api.kubeflow_v1 import GROUP, JOBS
+from trainer.api.kubeflow_v1 import EXPERIMENTS, GROUP, JOBS
 from trainer.cli.completion import names_of
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.jobs.find import is_about_an_object
@@ -17,10 +18,12 @@ from trainer.kube.field_errors import listed
 from trainer.kube.objects import Object
 from trainer.kube.resource import Resource
 
+_CONVERTIBLE: Final = (*JOBS, EXPERIMENTS)
+
 
 @dataclass(frozen=True, slots=True)
 class JobReference:
-    """A job in a cluster."""
+    """A job, or an Experiment, in a cluster."""
 
     resources: tuple[Resource, ...]
     """The versions of its kind that a cluster may serve, the newest first."""
@@ -35,11 +38,11 @@ class JobReference:
         """
         kind, slash, name = text.partition("/")
         wanted = kind.lower().removesuffix(f".{GROUP}")
-        found = [each for each in JOBS if wanted in {each.plural, each.kind.lower()}]
+        found = [each for each in _CONVERTIBLE if wanted in {each.plural, each.kind.lower()}]
         if not slash or not name or "/" in name or not found:
             if Path(text).exists():
                 raise BadInputError(f"{text} is a file or directory: name it by --file (-f)")
-            kinds = listed(sorted({each.kind.lower() for each in JOBS}))
+            kinds = listed(sorted({each.kind.lower() for each in _CONVERTIBLE}))
             raise BadInputError(f"{text} must be KIND/NAME, such as pytorchjob/demo; kinds are {kinds}")
         return cls(tuple(reversed(found)), name)
 
@@ -64,11 +67,11 @@ class JobReference:
 
 
 def job_references(context: typer.Context, incomplete: str) -> list[str]:
-    """Completions: kinds of jobs; after a slash the jobs of that kind in the cluster."""
+    """Completions: kinds; after a slash the objects of that kind in the cluster."""
     kind, slash, name = incomplete.partition("/")
     if not slash:
-        kinds = {each.kind.lower() for each in JOBS}
+        kinds = {each.kind.lower() for each in _CONVERTIBLE}
         return sorted({f"{each}/" for each in kinds if each.startswith(kind.lower())})
     wanted = kind.lower()
-    found = [each for each in JOBS if wanted in {each.kind.lower(), each.plural}]
+    found = [each for each in _CONVERTIBLE if wanted in {each.kind.lower(), each.plural}]
     return [f"{kind}/{each}" for each in names_of(context, name, *found)]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 
 from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.kubeflow_v1 import EXPERIMENTS
 from trainer.api.kueue import without_admission
 from trainer.cli.documents import DocumentError
 from trainer.cli.manifests import runtimes
 from trainer.cli.offline.converted import Converted
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import Review
+from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import Object, mapping_at, metadata_of, name_of
 from trainer.v1alpha1.decode import decode
 from trainer.v1alpha1.discovery import Version
@@ -19,6 +21,7 @@ from trainer_v1_jobs.api.definitions import served_definitions
 from trainer_v1_jobs.api.kinds import KINDS, JobKind
 from trainer_v1_jobs.conversion import convert
 from trainer_v1_jobs.conversion.encoding import encoded
+from trainer_v1_jobs.katib import convert_experiment
 
 
 class OperatorJobs:
@@ -34,15 +37,23 @@ class OperatorJobs:
 
     def converted(self, job: Object, place: str, version: Version) -> Converted:
         """See `V1Jobs`."""
-        kind = _kind(job)
         try:
-            result = convert(_without_admission(job, kind), kind, version=version, runtimes=shipped_runtimes(version))
+            objects, losses = _converted(job, version)
         except InvalidObjectError as error:
             name = f" {name_of(job)}" if isinstance(metadata_of(job), dict) else ""
-            raise DocumentError(place, *error.errors, subject=f"{kind.resource.kind}{name}") from None
-        result = encoded(result, version)
-        objects = [each for each in (result.runtime, result.train_job) if each is not None]
-        return Converted(place, tuple(objects), result.findings)
+            raise DocumentError(place, *error.errors, subject=f"{job['kind']}{name}") from None
+        return Converted(place, tuple(each for each in objects if each is not None), losses)
+
+
+def _converted(obj: Object, version: Version) -> tuple[tuple[Object | None, Object], tuple[FieldError, ...]]:
+    """The runtime and what refers to it, and what is lost."""
+    runtimes = shipped_runtimes(version)
+    if obj["kind"] == EXPERIMENTS.kind:
+        found = convert_experiment(obj, version=version, runtimes=runtimes)
+        return (found.runtime, found.optimization_job), found.findings
+    kind = _kind(obj)
+    result = encoded(convert(_without_admission(obj, kind), kind, version=version, runtimes=runtimes), version)
+    return (result.runtime, result.train_job), result.findings
 
 
 @functools.cache

@@ -73,6 +73,36 @@ def convert(
     metadata = _metadata(source, losses)
     fields = train_job_fields(source, losses)
     found = matching_runtime(spec, runtimes)
+    if found is not None and not survives_disruptions(found[0]):
+        rule = (
+            "fails the training when a pod is drained or preempted, which the operator made again: "
+            f"{found[0]['metadata']['name']} has no podFailurePolicy for DisruptionTarget: use a copy with one"
+        )
+        losses.add(f"{source.roles[0].path}.restartPolicy", rule)
+    return assembled(metadata, draft, spec, fields=fields, found=found, losses=losses, version=version)
+
+
+def assembled(
+    metadata: Object,
+    draft: Draft,
+    spec: Object,
+    *,
+    fields: Object,
+    found: tuple[Object, list[Object]] | None,
+    losses: Losses,
+    version: Version,
+) -> Conversion:
+    """The objects of parts.
+
+    Args:
+        metadata: of the TrainJob.
+        draft: what the TrainJob says.
+        spec: of a runtime.
+        fields: further members of the TrainJob's spec.
+        found: what `matching_runtime` has found for the runtime.
+        losses: what is lost.
+        version: that the cluster serves.
+    """
     if found is None:
         runtime = _runtime(metadata, draft, spec)
         reference = {"kind": TRAINING_RUNTIMES.kind, "name": runtime["metadata"]["name"]}
@@ -83,12 +113,6 @@ def convert(
         reference = {"kind": CLUSTER_TRAINING_RUNTIMES.kind, "name": shipped["metadata"]["name"]}
         changes = {"podSpecOverrides": overrides} if overrides else {}
         _leave_out_variables(draft.trainer, shipped)
-        if not survives_disruptions(shipped):
-            rule = (
-                "fails the training when a pod is drained or preempted, which the operator made again: "
-                f"{reference['name']} has no podFailurePolicy for DisruptionTarget: use a copy with one"
-            )
-            losses.add(f"{source.roles[0].path}.restartPolicy", rule)
     train_job = {
         "apiVersion": TRAIN_JOBS.api_version,
         "kind": TRAIN_JOBS.kind,

@@ -17,7 +17,7 @@ from trainer_v1_jobs.conversion.pods import UNBUFFERED, Pods, pods_of, set_env
 from trainer_v1_jobs.conversion.restarts import check_backoff_limit, restart_fields
 from trainer_v1_jobs.conversion.source import Role, Source
 
-_TRAINER_FIELDS: Final = {"command": "command", "args": "args", "env": "env", "resources": "resourcesPerNode"}
+TRAINER_FIELDS: Final = {"command": "command", "args": "args", "env": "env", "resources": "resourcesPerNode"}
 """Members of the container that trains which the TrainJob states, and their names there."""
 
 
@@ -149,7 +149,7 @@ def draft_nodes(
         job_spec["successPolicy"] = {"rules": [{"succeededIndexes": "0"}]}
     check_backoff_limit(source, 1, losses)
     trainer = {"numNodes": source.pods, "image": pods.main["image"]}
-    trainer |= {member: pods.main.pop(name) for name, member in _TRAINER_FIELDS.items() if pods.main.get(name)}
+    trainer |= {member: pods.main.pop(name) for name, member in TRAINER_FIELDS.items() if pods.main.get(name)}
     set_env(pods.main, runtime_variables)
     return Draft(framework, [replicated_job(NODE, pods, job_spec, is_trainer=True)], ml_policy, trainer)
 

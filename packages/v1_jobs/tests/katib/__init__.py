@@ -1,0 +1,1 @@
+"""Experiments of Katib become OptimizationJobs."""
