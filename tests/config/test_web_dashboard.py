@@ -19,6 +19,7 @@ from tests.config.kustomized import of_kind, rendered
 from tests.config.pod_security import violations
 from tests.config.test_references import only, ports
 from tests.config.test_roles import VERBS, as_texts, grants
+from trainer.api.optimization import OPTIMIZATION_JOBS
 from trainer.kube.objects import Object, labels_of, name_of
 from trainer_dashboard.history.database import Database
 from trainer_kube_testing import StreamingLists
@@ -103,6 +104,7 @@ async def test_the_role_allows_what_the_dashboard_does(objects: list[Object], tm
 async def requests_of_pages(streaming: StreamingLists, database: Database) -> set[tuple[str, str, str]]:
     """Group, resource and verb of all requests of the dashboard's own account."""
     cluster = ClusterClient(KUBE_SYSTEM, train_job(), node_pod("demo"), event("demo", "Started"))
+    cluster.serve(OPTIMIZATION_JOBS)
     cluster.faults.streaming_lists = streaming
     cluster.log("demo-node-0-0-abcde", "default", "node").write(b"hello\n")
     cluster.grant(*READS)

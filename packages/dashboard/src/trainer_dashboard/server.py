@@ -13,6 +13,7 @@ import anyio
 import anyio.to_thread
 from aiohttp import web
 
+from trainer.api.optimization import OPTIMIZATION_JOBS
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.explain.target import NO_OPTIONS, CommandOptions
 from trainer.framework.deploying.transforms import bounded_cache
@@ -32,12 +33,13 @@ from trainer_dashboard.access.authenticator import Authenticator
 from trainer_dashboard.access.parties import CONNECTIONS, REQUESTS_OF_ONE, STREAMS_OF_ONE, Parties, Party, Stream
 from trainer_dashboard.access.viewer import Viewer, may_list
 from trainer_dashboard.access.visible import NamespaceScope
-from trainer_dashboard.live.board import Board
+from trainer_dashboard.live.board import Board, JobRows
 from trainer_dashboard.live.comparison import COMPARED, Comparisons
 from trainer_dashboard.live.job_page import JobPages
 from trainer_dashboard.live.log_stream import SOURCES, LogSource, LogStreams
 from trainer_dashboard.live.metric_feed import MetricFeeds
 from trainer_dashboard.live.namespace_informers import NamespaceInformers
+from trainer_dashboard.live.sweeps import Sweeps
 from trainer_dashboard.past.past_trainings import PastTrainings
 from trainer_dashboard.past.recording import Recording
 from trainer_dashboard.requests.user_requests import NAME, Shown, UserRequests
@@ -91,6 +93,8 @@ class _Views:
     pages: JobPages
     comparisons: Comparisons
     logs: LogStreams
+    sweeps: Sweeps | None
+    """None where the dashboard may not list them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +139,7 @@ class Dashboard:
         self._recording = recording
         self._authenticator = authenticator
         self._clock = clock or SystemClock()
+        self._served = served
         self._requests = UserRequests(served, self._clock, options.target)
         self._reader = client
         self._options = options
@@ -170,15 +175,19 @@ class Dashboard:
         async with anyio.create_task_group() as tasks:
             namespace = await self._namespace()
             jobs = cache.informer(TRAIN_JOBS, Selection(namespace or None))
+            sweeps = await Sweeps.in_namespace(
+                namespace, self._reader, self._served, cache=cache, jobs=jobs, clock=self._clock
+            )
             namespaces = NamespaceInformers(cache)
             feeds = MetricFeeds(self._reader, self._clock, tasks)
             self._views = _Views(
                 namespace,
                 jobs,
-                Board(jobs, self._clock),
+                Board(jobs, JobRows(), self._clock),
                 JobPages(jobs, namespaces, feeds, self._clock),
                 Comparisons(jobs, namespaces, feeds, self._clock),
                 LogStreams(namespaces, self._clock),
+                sweeps,
             )
             tasks.start_soon(cache.run)
             tasks.start_soon(self._parties.run)
@@ -250,6 +259,10 @@ class Dashboard:
                 if not await viewer.may("get", TRAIN_JOBS, key):
                     return refusal(HTTPStatus.FORBIDDEN, f"you may not get TrainJobs in the namespace {namespace}")
                 return _Push(partial(views.pages.stream, request, key, viewer), logs=1)
+            case "GET", ["sweeps"] if views.sweeps is not None:
+                return _Push(partial(views.sweeps.board.stream, request, viewer))
+            case "GET", ["sweeps", namespace, name] if NAME.fullmatch(namespace) and NAME.fullmatch(name):
+                return await self._sweep(request, ObjectKey(namespace, name), views, viewer)
             case "GET", ["cluster"]:
                 return data(
                     {
@@ -260,6 +273,7 @@ class Dashboard:
                         "login": self._authenticator.login,
                         "isWhole": await may_list(viewer, views.namespace),
                         "hasHistory": self._past is not None,
+                        "hasSweeps": await self._has_sweeps(views, viewer),
                         "others": [each._asdict() for each in self._options.others],
                     }
                 )
@@ -268,6 +282,19 @@ class Dashboard:
         scope = NamespaceScope(views.namespace, partial(views.board.namespaces, viewer))
         shown = Shown(scope, views.jobs.lister, self._options.home)
         return await self._requests.answer(request, parts, viewer, party, shown)
+
+    async def _has_sweeps(self, views: _Views, viewer: Viewer) -> bool:
+        return views.sweeps is not None and await views.sweeps.are_shown_to(viewer, views.namespace)
+
+    async def _sweep(
+        self, request: web.BaseRequest, key: ObjectKey, views: _Views, viewer: Viewer
+    ) -> web.Response | _Push | None:
+        if views.sweeps is None:
+            return None
+        if not await viewer.may("get", OPTIMIZATION_JOBS, key):
+            text = f"you may not get OptimizationJobs in the namespace {key.namespace}"
+            return refusal(HTTPStatus.FORBIDDEN, text)
+        return _Push(partial(views.sweeps.pages.stream, request, key, viewer))
 
     def _comparison(self, request: web.BaseRequest, comparisons: Comparisons, viewer: Viewer) -> web.Response | _Push:
         keys = [_key(text) for text in request.query.getall("job", [])]

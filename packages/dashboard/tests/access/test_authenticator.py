@@ -34,6 +34,11 @@ API = [
     pytest.param("GET", "/api/queues", id="queues"),
     pytest.param("GET", "/api/history", id="history"),
     pytest.param("GET", "/api/history/default/demo/uid-of-demo", id="past-training"),
+    pytest.param("GET", "/api/sweeps", id="sweeps"),
+    pytest.param("GET", "/api/sweeps/default/digits", id="sweep"),
+    pytest.param("GET", "/api/sweeps/default/digits/trials/1/copy", id="trial"),
+    pytest.param("POST", "/api/sweeps/default/digits/suspend", id="suspend-sweep"),
+    pytest.param("DELETE", "/api/sweeps/default/digits", id="delete-sweep"),
     pytest.param("GET", "/api/nothing", id="nothing"),
 ]
 

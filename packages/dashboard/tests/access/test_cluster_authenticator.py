@@ -122,7 +122,7 @@ async def test_users_do_not_share_rights(cluster: ClusterClient, clock: ManualCl
         visitor.token = "token-of-joe"
         async with visitor.stream("/api/trainjobs") as events:
             assert (await events.next("rows"))["all"] == []
-        assert len([request for request in cluster.requests if request.verb == "watch"]) == 1
+        assert len([each for each in cluster.requests if each.verb == "watch" and each.resource == TRAIN_JOBS]) == 1
 
 
 async def test_rights_that_come_and_go(cluster: ClusterClient, clock: ManualClock) -> None:

@@ -75,10 +75,11 @@ def before_records(viewer: Viewer) -> Viewer:
 
 
 class ListableNamespaces:
-    """The namespaces whose TrainJobs a viewer may list."""
+    """The namespaces of which a viewer may list the objects of a kind, TrainJobs by default."""
 
-    def __init__(self, viewer: Viewer) -> None:
+    def __init__(self, viewer: Viewer, resource: Resource = TRAIN_JOBS) -> None:
         self._viewer = viewer
+        self._resource = resource
         self._has_all = False
         self._allowed: dict[str, bool] = {}
 
@@ -96,7 +97,7 @@ class ListableNamespaces:
 
         async def ask(namespace: str) -> None:
             async with turns:
-                is_allowed = await may_list(self._viewer, namespace)
+                is_allowed = await may_list(self._viewer, namespace, self._resource)
             # `renew` may have had a newer answer meanwhile.
             self._allowed.setdefault(namespace, is_allowed)
 
@@ -115,8 +116,8 @@ class ListableNamespaces:
         Raises:
             KubeError: the API server does not say.
         """
-        present, asked = ListableNamespaces(self._viewer), set(namespaces)
-        present._has_all = await may_list(self._viewer, "")
+        present, asked = ListableNamespaces(self._viewer, self._resource), set(namespaces)
+        present._has_all = await may_list(self._viewer, "", self._resource)
         await present.ask(asked)
         changed = {namespace for namespace in asked if present.has(namespace) != self.has(namespace)}
         self._has_all = present._has_all
@@ -125,10 +126,10 @@ class ListableNamespaces:
         return changed
 
 
-async def may_list(viewer: Viewer, namespace: str) -> bool:
-    """Whether they may list the TrainJobs of a namespace; with an empty one, all of them.
+async def may_list(viewer: Viewer, namespace: str, resource: Resource = TRAIN_JOBS) -> bool:
+    """Whether they may list what there is of a kind in a namespace; with an empty one, all of it. Default: TrainJobs.
 
     Raises:
         KubeError: the API server does not say.
     """
-    return await viewer.may("list", TRAIN_JOBS, ObjectKey(namespace, ""))
+    return await viewer.may("list", resource, ObjectKey(namespace, ""))

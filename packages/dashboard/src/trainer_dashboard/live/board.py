@@ -1,10 +1,10 @@
-"""The board: a row for each TrainJob, kept by an informer, and pushed to every page that shows the list."""
+"""Boards: a row for each object of a kind, kept by an informer, and pushed to every page that shows their list."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import anyio
 import msgspec
@@ -25,7 +25,7 @@ from trainer_dashboard.live.trends import Trends
 PAUSE = 0.25
 """Seconds between two events of a stream: what changes meanwhile is sent at once."""
 RENEWAL = 60.0
-"""Seconds between two questions of an open list which TrainJobs its viewer may see."""
+"""Seconds between two questions of an open list which objects its viewer may see."""
 
 _FIRST = 60
 """Rows that a list gets at once, more than a screen shows; all others follow."""
@@ -33,6 +33,33 @@ _LABELS = 16
 """Most labels of a TrainJob that a list can be grouped by."""
 _SYNC = 5.0
 """Seconds after which an answer is given of what is known of a cluster that does not answer."""
+
+
+class Rows(Protocol):
+    """Makes the rows of a kind, which have `created`."""
+
+    def of(self, obj: CachedObject) -> Object:
+        """That of an object."""
+
+    def forget(self, key: ObjectKey) -> None:
+        """An object is gone."""
+
+
+class JobRows:
+    """The rows of TrainJobs, with the trend of a metric and with labels."""
+
+    def __init__(self) -> None:
+        self._trends = Trends()
+
+    def of(self, obj: CachedObject) -> Object:
+        """See `Rows`."""
+        job = obj.decode()
+        row = TrainJobRow.of(job)
+        return row_of(row) | {"metric": self._trends.add(obj.key, row), "labels": _labels(job)}
+
+    def forget(self, key: ObjectKey) -> None:
+        """See `Rows`."""
+        self._trends.forget(key)
 
 
 class _Row(NamedTuple):
@@ -43,7 +70,7 @@ class _Row(NamedTuple):
 
 
 class _Page:
-    """What one open list shows and has not been sent yet: keys of TrainJobs, however slow its reader is."""
+    """What one open list shows and has not been sent yet: keys of objects, however slow its reader is."""
 
     def __init__(self) -> None:
         self.changes = Changes()
@@ -54,11 +81,11 @@ class _Page:
 class Board:
     """Rows by key, encoded once for all pages."""
 
-    def __init__(self, informer: Informer, clock: Clock) -> None:
+    def __init__(self, informer: Informer, rows: Rows, clock: Clock) -> None:
         self._informer = informer
+        self._made_by = rows
         self._clock = clock
         self._rows: dict[ObjectKey, _Row] = {}
-        self._trends = Trends()
         self._pages: set[_Page] = set()
         informer.add_handler(ChangeHandler(self._put, self._drop))
 
@@ -67,12 +94,12 @@ class Board:
 
         Of many the newest are sent first, with how many `more` follow at once.
 
-        They are those of the namespaces whose TrainJobs the viewer may list; they come and go with these rights.
+        They are those of the namespaces where the viewer may list the kind; they come and go with these rights.
         Beside them goes `problem`, with the text of what keeps the watch from going on, empty when it is over.
         """
         async with event_stream(request, self._clock, viewer, slot, self._informer) as stream:
             await self._informer.wait_for_sync()
-            listable = ListableNamespaces(viewer)
+            listable = ListableNamespaces(viewer, self._informer.resource)
             await listable.renew(self._namespaces())
             with self._page() as page:
                 page.shown = {key for key in self._rows if listable.has(key.namespace)}
@@ -87,14 +114,14 @@ class Board:
         return stream.response
 
     async def namespaces(self, viewer: Viewer) -> list[str]:
-        """Those whose TrainJobs a viewer may list, in order.
+        """Those with objects that a viewer may list, in order.
 
         Raises:
             KubeError: the API server does not say.
         """
         async with move_on_after(self._clock, _SYNC):
             await self._informer.wait_for_sync()
-        listable, present = ListableNamespaces(viewer), self._namespaces()
+        listable, present = ListableNamespaces(viewer, self._informer.resource), self._namespaces()
         await listable.renew(present)
         return sorted(filter(listable.has, present))
 
@@ -129,17 +156,15 @@ class Board:
         return {key.namespace for key in self._rows}
 
     def _put(self, obj: CachedObject) -> None:
-        job = obj.decode()
-        row = TrainJobRow.of(job)
-        content = row_of(row) | {"metric": self._trends.add(obj.key, row), "labels": _labels(job)}
-        made = _Row(msgspec.Raw(msgspec.json.encode(content)), row.created or "")
+        content = self._made_by.of(obj)
+        made = _Row(msgspec.Raw(msgspec.json.encode(content)), content["created"] or "")
         if self._rows.get(obj.key) != made:
             self._rows[obj.key] = made
             self._announce(obj.key)
 
     def _drop(self, obj: CachedObject) -> None:
         self._rows.pop(obj.key, None)
-        self._trends.forget(obj.key)
+        self._made_by.forget(obj.key)
         self._announce(obj.key)
 
     def _announce(self, key: ObjectKey) -> None:

@@ -40,18 +40,19 @@ class NamespaceCache:
 
     async def nodes_of(self, job: ObjectKey) -> msgspec.Raw:
         """The nodes of a TrainJob, as JSON."""
-        return await self.nodes.of(job.name, _under(self.pods, PODS_BY_JOBSET, str(job)))
+        return await self.nodes.of(job.name, under(self.pods, PODS_BY_JOBSET, str(job)))
 
     async def events_of(self, job: Object, names: Collection[str]) -> list[Object]:
         """The events about a TrainJob, see `EventRows`."""
-        return await self.event_rows.of(job, _under(self.events, INVOLVED, name_of(job)), names)
+        return await self.event_rows.of(job, under(self.events, INVOLVED, name_of(job)), names)
 
     def candidates_of(self, key: ObjectKey) -> Sequence[Object]:
         """The few pods of a TrainJob, where it has thousands, among which is the one with its metrics."""
         return self.pods.lister.by_index(CANDIDATES, candidates_of(key))
 
 
-def _under(informer: Informer, index: str, value: str) -> list[CachedObject]:
+def under(informer: Informer, index: str, value: str) -> list[CachedObject]:
+    """The objects under a value of an index, which need not be decoded."""
     found = map(informer.lister.peek, informer.lister.keys_by_index(index, value))
     return [obj for obj in found if obj is not None]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from trainer.api.trainjob_status import STEP_FIELDS, State
 from trainer.kube.objects import Object, mapping_at, metadata_of, objects_in, resource_version_of
 from trainer.view.row import ENDS, TrainJobRow
+from trainer_dashboard.sweep.trials import membership_of
 
 _LONGEST_TEXT = 200
 """Characters of a text that others have written."""
@@ -53,6 +54,7 @@ def page_of(job: Object, recipe: Object) -> Object:
             {"name": name} | mapping_at(status, field) for name, field in STEP_FIELDS.items() if status.get(field)
         ],
         "jobs": objects_in(status.get("jobsStatus")),
+        "trial": membership_of(job),
         "recipe": recipe,
     }
 

@@ -6,13 +6,31 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from trainer.api.kueue import is_of_kueue
-from trainer.api.metric_curve import CURVE
+from trainer.api.kueue import is_of_kueue, queued_as_jobset
+from trainer.api.losses import Losses
+from trainer.api.metric_curve import CURVE, CURVE_OF
+from trainer.api.optimization import (
+    ASSIGNMENT,
+    OPTIMIZATION_JOBS,
+    PRUNED,
+    SWEEP_LABEL,
+    TRIAL_LABEL,
+    variable_of,
+)
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER, TRAIN_JOBS
 from trainer.kube.cache.store import Lister
-from trainer.kube.errors import ForbiddenError
-from trainer.kube.objects import Object, ObjectKey, annotations_of, labels_of, mapping_at, name_of, namespace_of
+from trainer.kube.errors import ForbiddenError, NotFoundError
+from trainer.kube.objects import (
+    Object,
+    ObjectKey,
+    annotations_of,
+    labels_of,
+    mapping_at,
+    name_of,
+    namespace_of,
+    objects_in,
+)
 from trainer.v1alpha1.discovery import Served
 from trainer.v1alpha1.status import EXTENSION
 from trainer_dashboard.access.parties import Party
@@ -31,6 +49,8 @@ _ASKED: Final = 4
 """Namespaces in which the right to create is looked for."""
 _TRIED: Final = 2000
 """Names, one after the other."""
+_OF_TRIALS: Final = {SWEEP_LABEL, TRIAL_LABEL, ASSIGNMENT, PRUNED, CURVE_OF, CURVE}
+"""Labels and annotations of a trial that are its sweep's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +71,39 @@ class Drafts:
             RejectedError: it is too large.
         """
         job = await self.viewer.client.get(self.served.resource(TRAIN_JOBS), key.name, key.namespace)
-        return await yaml_of(
-            _copy(job, self._free_name(ObjectKey(key.namespace, _next_name(name_of(job))))), self.party
-        )
+        name = _with_ending(name_of(job), "-2") if SWEEP_LABEL in labels_of(job) else _next_name(name_of(job))
+        return await yaml_of(_copy(job, self._free_name(ObjectKey(key.namespace, name))), self.party)
+
+    async def copy_of_trial(self, key: ObjectKey, number: int) -> str:
+        """The TrainJob of a trial, which may be gone, as one that is none: with its parameters, under another name.
+
+        Raises:
+            KubeError: the API server refuses to show the sweep, or it has no such trial.
+            RejectedError: it is too large.
+        """
+        sweep = await self.viewer.client.get(self.served.resource(OPTIMIZATION_JOBS), key.name, key.namespace)
+        result, name = mapping_at(sweep, "status", "result"), f"{key.name}-trial-{number}"
+        is_best = result.get("trainJobName") == name
+        first = _with_ending(key.name, "-best") if is_best else _with_ending(name, "-2")
+        job = await self._trial(sweep, ObjectKey(key.namespace, name), number)
+        return await yaml_of(_copy(job, self._free_name(ObjectKey(key.namespace, first))), self.party)
+
+    async def _trial(self, sweep: Object, key: ObjectKey, number: int) -> Object:
+        """The TrainJob of a trial, or what it was made of."""
+        resource = self.served.resource(TRAIN_JOBS)
+        try:
+            job = await self.viewer.client.get(resource, key.name, key.namespace)
+        except (ForbiddenError, NotFoundError):
+            job = None
+        if job is not None and labels_of(job).get(SWEEP_LABEL) == name_of(sweep):
+            return job
+        records = objects_in(mapping_at(sweep, "status").get("trials"))
+        record = next((each for each in records if each.get("number") == number), None)
+        if record is None:
+            raise NotFoundError(404, f"OptimizationJob {name_of(sweep)} has no trial {number}")
+        made = _made_of(sweep, record, key.name)
+        made |= {"apiVersion": resource.api_version, "kind": resource.kind}
+        return made if self.served.version == "v1alpha1" else queued_as_jobset(made, Losses())
 
     async def empty(self, scope: NamespaceScope, home: str) -> str:
         """A TrainJob that says nothing but its name and its namespace, as YAML.
@@ -102,11 +152,12 @@ class Drafts:
 
 def _copy(job: Object, name: str) -> Object:
     """What its author has written of a TrainJob, without what the system is known to add."""
-    labels = labels_of(job)
+    dropped = _OF_TRIALS if SWEEP_LABEL in labels_of(job) else {CURVE}
+    labels = {key: value for key, value in labels_of(job).items() if key not in dropped}
     annotations = {
         key: value
         for key, value in annotations_of(job).items()
-        if key not in {_LAST_APPLIED, CURVE} and not key.startswith(EXTENSION)
+        if key != _LAST_APPLIED and not key.startswith(EXTENSION) and key not in dropped
     }
     metadata = {"name": name, "namespace": namespace_of(job)}
     written = _without_defaults(mapping_at(job, "spec"))
@@ -118,6 +169,26 @@ def _copy(job: Object, name: str) -> Object:
         | ({"labels": labels} if labels else {})
         | ({"annotations": annotations} if annotations else {}),
         "spec": {field: value for field, value in spec.items() if value != []},
+    }
+
+
+def _made_of(sweep: Object, record: Object, name: str) -> Object:
+    """A trial as its sweep has made it, by the template and by what the status records of it."""
+    spec = mapping_at(sweep, "spec")
+    template = mapping_at(spec, "trainJobTemplate")
+    names = (str(each.get("name") or "") for each in objects_in(spec.get("parameters")))
+    values = map(str, record.get("parameterValues") or [])
+    variables = {variable_of(parameter): value for parameter, value in zip(names, values, strict=False)}
+    job = dict(mapping_at(template, "spec"))
+    trainer = mapping_at(job, "trainer")
+    others = [each for each in objects_in(trainer.get("env")) if each.get("name") not in variables]
+    env = [*others, *({"name": variable, "value": value} for variable, value in variables.items())]
+    queue = {key: value for key, value in labels_of(sweep).items() if is_of_kueue(key)}
+    metadata = mapping_at(template, "metadata")
+    return {
+        "metadata": metadata
+        | {"name": name, "namespace": namespace_of(sweep), "labels": queue | mapping_at(metadata, "labels")},
+        "spec": job | {"trainer": trainer | {"env": env}},
     }
 
 
@@ -141,5 +212,8 @@ def _next_name(name: str) -> str:
     """`demo` becomes `demo-2`, `demo-2` becomes `demo-3`, and `demo-09` becomes `demo-10`."""
     found = re.fullmatch(r"(.*)-(\d{1,4})", name, re.ASCII)
     stem, number = (found[1], found[2]) if found else (name, "1")
-    ending = f"-{int(number) + 1:0{len(number)}}"
-    return stem[: _LONGEST_NAME - len(ending)].rstrip("-.") + ending
+    return _with_ending(stem, f"-{int(number) + 1:0{len(number)}}")
+
+
+def _with_ending(name: str, ending: str) -> str:
+    return name[: _LONGEST_NAME - len(ending)].rstrip("-.") + ending

@@ -26,6 +26,7 @@ from trainer.kube.resource import Resource
 from trainer.v1alpha1.discovery import Served
 from trainer_dashboard.access.actions import Actions
 from trainer_dashboard.access.parties import Party
+from trainer_dashboard.access.sweep_actions import SweepActions
 from trainer_dashboard.access.viewer import Viewer
 from trainer_dashboard.access.visible import NamespaceScope
 from trainer_dashboard.requests.built_objects import built_objects
@@ -37,6 +38,7 @@ from trainer_dashboard.requests.queues import queues
 from trainer_dashboard.requests.rejected import RejectedError
 from trainer_dashboard.requests.runtimes import runtimes
 from trainer_dashboard.requests.submissions import LONGEST_YAML, Submissions
+from trainer_dashboard.requests.sweep_requests import SweepRequests
 from trainer_dashboard.serving.answers import data, refusal
 from trainer_dashboard.serving.shared_answer import SharedAnswer
 
@@ -55,7 +57,7 @@ class _WrongBodyError(Exception):
 
 
 class _Change(msgspec.Struct):
-    """Body of a request that changes a TrainJob."""
+    """Body of a request that changes a TrainJob, or a sweep."""
 
     uid: Annotated[str, msgspec.Meta(min_length=1)]
 
@@ -123,6 +125,8 @@ class UserRequests:
         match asked.method, asked.parts:
             case _, ["trainjobs", where, name, *rest] if NAME.fullmatch(where) and NAME.fullmatch(name):
                 return await self._about_job(asked, rest, ObjectKey(where, name))
+            case _, ["sweeps", where, name, *rest] if NAME.fullmatch(where) and NAME.fullmatch(name):
+                return await self._about_sweep(asked, rest, ObjectKey(where, name))
             case "GET", ["rights", where] if NAME.fullmatch(where):
                 return data(await Actions(asked.client).rights(ObjectKey(where, "")))
             case "POST", ["trainjobs"]:
@@ -168,6 +172,20 @@ class UserRequests:
             case "POST", ["scale"]:
                 scale = asked.content(_Scale)
                 await actions.scale(key, scale.uid, nodes=scale.nodes)
+            case "DELETE", []:
+                await actions.delete(key, asked.content(_Change).uid)
+            case _:
+                return None
+        return data({})
+
+    async def _about_sweep(self, asked: _Request, rest: list[str], key: ObjectKey) -> web.Response | None:
+        actions = SweepActions(asked.client, self.served)
+        match asked.method, rest:
+            case "GET", _:
+                answer = await SweepRequests(actions, self._drafts(asked), asked.party).read(rest, key)
+                return data(answer) if answer is not None else None
+            case "POST", ["suspend" | "resume" as verb]:
+                await actions.set_suspend(key, asked.content(_Change).uid, suspend=verb == "suspend")
             case "DELETE", []:
                 await actions.delete(key, asked.content(_Change).uid)
             case _:

@@ -1,0 +1,190 @@
+"""The trials of a sweep: those of its status, which have ended, and the TrainJobs that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from trainer.api.metric_curve import MOST_POINTS, MetricCurve, number_of
+from trainer.api.optimization import ASSIGNMENT, PRUNED, SWEEP_LABEL, TRIAL_LABEL
+from trainer.api.trainjob_status import State
+from trainer.kube.objects import (
+    Object,
+    annotations_of,
+    find_condition,
+    labels_of,
+    mapping_at,
+    name_of,
+    objects_in,
+    uid_of,
+)
+from trainer.view.row import TrainJobRow
+from trainer_dashboard.sweep.rows import LONGEST, TRIALS, finite, objective_of, parameters_of
+
+_LONGEST_MESSAGE: Final = 512
+_LONGEST_ASSIGNMENT: Final = 64 * 1024
+_RUNNING, _SUCCEEDED, _FAILED, _PRUNED = "Running", "Succeeded", "Failed", "Pruned"
+
+
+class _Assigned(msgspec.Struct):
+    name: str
+    value: str
+
+
+_ASSIGNED: Final = msgspec.json.Decoder(list[_Assigned])
+
+
+def trials_of(sweep: Object, present: Iterable[Object]) -> list[Object]:
+    """The trials by number, 100 at most.
+
+    Those that the status records are as it says; times, curve and the rest come from the TrainJob where there is one.
+
+    Args:
+        sweep: the OptimizationJob.
+        present: what `trial_of` makes of the TrainJobs that it controls, or of those that a history has kept.
+    """
+    count = len(parameters_of(mapping_at(sweep, "spec")))
+    found = {each["number"]: each for each in present}
+    for record in objects_in(mapping_at(sweep, "status").get("trials"))[:TRIALS]:
+        number = record.get("number")
+        if isinstance(number, int):
+            found[number] = _recorded(record, found.get(number), f"{name_of(sweep)}-trial-{number}", count)
+    return [found[number] for number in sorted(found)[:TRIALS]]
+
+
+def ended_trials(sweep: Object, trials: Sequence[Object]) -> list[Object]:
+    """Those that have ended, as `status.trials` has them, also where the CRD has no such field."""
+    recorded = objects_in(mapping_at(sweep, "status").get("trials"))[:TRIALS]
+    return recorded or [
+        {
+            "number": each["number"],
+            "state": each["state"],
+            "parameterValues": [value or "" for value in each["parameters"]],
+        }
+        | ({"value": each["valueText"]} if each["valueText"] else {})
+        for each in trials
+        if each["state"] != _RUNNING
+    ]
+
+
+def membership_of(job: Object) -> Object | None:
+    """The sweep that a TrainJob is a trial of, with its parameters; None for any other TrainJob."""
+    number, sweep = number_of_trial(job), labels_of(job).get(SWEEP_LABEL)
+    if number is None or not sweep:
+        return None
+    return {
+        "sweep": sweep,
+        "number": number,
+        "parameters": list(assignment_of(job).items()),
+        "pruned": annotations_of(job).get(PRUNED, "")[:_LONGEST_MESSAGE],
+    }
+
+
+def number_of_trial(job: Object) -> int | None:
+    """The number of a trial; None for any other TrainJob."""
+    text = labels_of(job).get(TRIAL_LABEL, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 4 else None
+
+
+def assignment_of(job: Object) -> dict[str, str]:
+    """The parameters of a trial, as its annotation says them; none where that cannot be read."""
+    text = annotations_of(job).get(ASSIGNMENT, "")
+    if len(text) > _LONGEST_ASSIGNMENT:
+        return {}
+    try:
+        return {each.name[:LONGEST]: each.value[:LONGEST] for each in _ASSIGNED.decode(text)}
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+
+
+def trial_of(spec: Object, job: Object) -> Object | None:
+    """A trial by its TrainJob, which is converted to v2alpha1; None where it says no number.
+
+    Args:
+        spec: of its OptimizationJob.
+        job: the TrainJob.
+    """
+    number = number_of_trial(job)
+    if number is None:
+        return None
+    row, assignment, objective = TrainJobRow.of(job), assignment_of(job), objective_of(spec)
+    curve = MetricCurve.of(annotations_of(job), objective["metric"])
+    points = curve.points[-MOST_POINTS:]
+    text = _value([each.value for each in points], objective["aggregate"]) or _reported(job, objective["metric"])
+    pruned = annotations_of(job).get(PRUNED)
+    state, message = _RUNNING, ""
+    if pruned is not None:
+        state, message = _PRUNED, pruned
+        text = points[-1].value if points else text
+    elif row.state == State.FAILED:
+        state, message = _FAILED, row.message
+    elif row.state == State.COMPLETE and text:
+        state = _SUCCEEDED
+    elif row.state == State.COMPLETE and curve.is_final:
+        state, message = _FAILED, f"it has reported no {objective['metric']}"
+    suspended = find_condition(job, "Suspended") if pruned is not None else None
+    return {
+        "number": number,
+        "name": row.name,
+        "uid": uid_of(job),
+        "isThere": True,
+        "state": state,
+        "phase": row.state,
+        "valueText": text if state != _FAILED else "",
+        "value": finite(text) if state != _FAILED else None,
+        "step": points[-1].step if points else mapping_at(job, "status", "trainerStatus").get("currentStep"),
+        "progress": row.progress.percentage,
+        "parameters": [assignment.get(str(each.get("name") or "")) for each in parameters_of(spec)],
+        "started": row.started,
+        "ended": row.ended or (suspended or {}).get("lastTransitionTime"),
+        "message": message[:_LONGEST_MESSAGE],
+        "points": [[each.step, finite(each.value)] for each in points],
+    }
+
+
+def _recorded(record: Object, live: Object | None, name: str, count: int) -> Object:
+    """A trial that the status records, with what its TrainJob says beside that."""
+    gone = {
+        "name": name,
+        "uid": "",
+        "isThere": False,
+        "phase": "",
+        "progress": None,
+        "started": None,
+        "ended": None,
+        "points": [],
+    }
+    values = [str(each)[:LONGEST] for each in record.get("parameterValues") or []]
+    text = str(record.get("value") or "")[:LONGEST]
+    known = live or gone
+    step = record.get("step")
+    return known | {
+        "number": record["number"],
+        "state": str(record.get("state") or "")[:LONGEST],
+        "valueText": text,
+        "value": finite(text),
+        "step": step if isinstance(step, int) else known.get("step"),
+        "parameters": [values[index] if index < len(values) else None for index in range(count)],
+        "message": str(record.get("message") or "")[:_LONGEST_MESSAGE],
+    }
+
+
+def _value(values: Sequence[str], aggregate: str) -> str:
+    """The one value that is made of a curve; "" of an empty one."""
+    if not values:
+        return ""
+    if aggregate == "Last":
+        return values[-1]
+    return (min if aggregate == "Min" else max)(values, key=number_of)
+
+
+def _reported(job: Object, metric: str) -> str:
+    """The last value of a metric in the status, where there is no curve."""
+    status = mapping_at(job, "status", "trainerStatus")
+    for field in ("evalMetrics", "trainMetrics"):
+        value = mapping_at(status, field).get(metric)
+        if value is not None:
+            return str(value)[:LONGEST]
+    return ""
