@@ -99,6 +99,11 @@ export function trainJobPath({ namespace, name }: { namespace: string; name: str
   return `/api/trainjobs/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 }
 
+/** The path of the API for a sweep. */
+export function sweepApiPath({ namespace, name }: { namespace: string; name: string }): string {
+  return `/api/sweeps/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+}
+
 export async function request<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
   const answer = await send(method, path, body, token, signal);
   return (await answer.json()) as T;

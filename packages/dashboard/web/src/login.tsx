@@ -20,6 +20,8 @@ export interface Cluster {
   /** Whether all TrainJobs are shown, and not only those of some namespaces. */
   isWhole: boolean;
   hasHistory: boolean;
+  /** Whether there can be sweeps that the user may see. */
+  hasSweeps: boolean;
 }
 
 export interface Session {

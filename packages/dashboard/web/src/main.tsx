@@ -17,13 +17,15 @@ import { JobPage } from "./job/page";
 import { List } from "./list/list";
 import { LogIn, useSession } from "./login";
 import { Problem } from "./parts";
-import { type Route, jobPath, parse, pastId, pastPath, runtimePath, useLocation, watchMoves } from "./route";
+import { type Route, jobPath, parse, pastId, pastPath, runtimePath, sweepPath, useLocation, watchMoves } from "./route";
 import { RuntimeList } from "./runtimes/list";
 import { RuntimePage } from "./runtimes/page";
 import { Header } from "./shell/header";
 import { Palette } from "./shell/palette";
 import { Toasts } from "./shell/toasts";
 import { NewPage } from "./submit/page";
+import { SweepList } from "./sweeps/list";
+import { SweepPage } from "./sweeps/page";
 import { startTheme } from "./theme";
 
 function App() {
@@ -55,8 +57,8 @@ function App() {
       )}
       {cluster && (
         <HasHistory.Provider value={cluster.hasHistory}>
-          <View of={route} query={query} />
-          {isSearching && <Palette route={route} hasHistory={cluster.hasHistory} onClose={() => setSearching(false)} />}
+          <View of={route} query={query} hasSweeps={cluster.hasSweeps} />
+          {isSearching && <Palette route={route} cluster={cluster} onClose={() => setSearching(false)} />}
         </HasHistory.Provider>
       )}
       <Toasts />
@@ -64,7 +66,7 @@ function App() {
   );
 }
 
-function View({ of, query }: { of: Route; query: URLSearchParams }) {
+function View({ of, query, hasSweeps }: { of: Route; query: URLSearchParams; hasSweeps: boolean }) {
   switch (of.view) {
     case "list":
       return <List query={query} />;
@@ -73,13 +75,17 @@ function View({ of, query }: { of: Route; query: URLSearchParams }) {
     case "compare":
       return <ComparePage query={query} />;
     case "new":
-      return <NewPage key={`${of.namespace}/${of.name}`} {...of} query={query} />;
+      return <NewPage key={`${of.namespace}/${of.name}/${query.get("sweep")}/${query.get("trial")}`} {...of} query={query} />;
     case "history":
       return <HistoryPage query={query} />;
     case "past":
       return <PastPage key={pastId(of)} {...of} />;
     case "cluster":
       return <ClusterPage query={query} />;
+    case "sweeps":
+      return <SweepList query={query} isShown={hasSweeps} />;
+    case "sweep":
+      return <SweepPage key={sweepPath(of)} {...of} />;
     case "runtimes":
       return <RuntimeList query={query} />;
     case "runtime":
@@ -91,6 +97,7 @@ function View({ of, query }: { of: Route; query: URLSearchParams }) {
 function pageOf(route: Route): string {
   if (route.view === "job") return jobPath(route.namespace, route.name);
   if (route.view === "past") return pastPath(route);
+  if (route.view === "sweep") return sweepPath(route);
   return route.view === "runtime" ? runtimePath(route) : route.view;
 }
 

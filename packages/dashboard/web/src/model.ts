@@ -105,7 +105,18 @@ export interface Job extends Row {
   /** How many nodes an elastic training may have. */
   bounds: { least: number; most: number } | null;
   steps: Step[];
+  /** The sweep that it is a trial of. */
+  trial: Membership | null;
   recipe: Recipe;
+}
+
+/** What a trial says of its sweep. */
+export interface Membership {
+  sweep: string;
+  number: number;
+  parameters: [name: string, value: string][];
+  /** Why its sweep has stopped it; "" while it goes on. */
+  pruned: string;
 }
 
 /** What a TrainJob itself says of what it runs; empty where its runtime does. */
@@ -125,6 +136,91 @@ export interface Recipe {
   resources: Record<string, string>;
   processes: string;
   data: [title: "dataset" | "model", uri: string][];
+}
+
+/** A sweep in the list. */
+export interface SweepRow {
+  uid: string;
+  namespace: string;
+  name: string;
+  state: string;
+  message: string;
+  progress: number | null;
+  /** Null where nothing was counted. */
+  counts: Record<"running" | "succeeded" | "failed" | "pruned", number> | null;
+  numTrials: number;
+  metric: string;
+  direction: "Minimize" | "Maximize";
+  best: { trainJob: string; number: number | null; value: string; parameters: [name: string, value: string][] } | null;
+  algorithm: string;
+  parameterCount: number;
+  created: string | null;
+  started: string | null;
+  ended: string | null;
+  isSuspended: boolean;
+  isDeleted: boolean;
+}
+
+/** A parameter of a sweep, and the values that it can have. */
+export interface SweepParameter {
+  name: string;
+  /** "" where it is none of these. */
+  kind: "uniform" | "logUniform" | "categorical" | "";
+  isInteger: boolean;
+  low: number | null;
+  high: number | null;
+  choices: string[];
+}
+
+/** A sweep on its page, without its trials. */
+export interface Sweep extends SweepRow {
+  resourceVersion: string;
+  /** How one value is made of a curve. */
+  aggregate: "Last" | "Min" | "Max";
+  settings: [name: string, value: string][];
+  /** How hopeless trials are found; "" where none is stopped. */
+  pruning: string;
+  pruningSettings: [name: string, value: string][];
+  parallelTrials: number;
+  maxFailedTrials: number | null;
+  parameters: SweepParameter[];
+  conditions: Condition[];
+}
+
+export const TRIAL_STATES = ["Running", "Succeeded", "Failed", "Pruned"] as const;
+export type TrialState = (typeof TRIAL_STATES)[number];
+
+export interface Trial {
+  number: number;
+  /** That of its TrainJob. */
+  name: string;
+  /** "" where nothing of its TrainJob is left. */
+  uid: string;
+  /** Whether its TrainJob is on the cluster. */
+  isThere: boolean;
+  state: TrialState;
+  /** The state of its TrainJob; "" without one. */
+  phase: string;
+  value: number | null;
+  /** Digit by digit, as it was reported. */
+  valueText: string;
+  step: number | null;
+  progress: number | null;
+  /** In the order of those of the sweep. */
+  parameters: (string | null)[];
+  started: string | null;
+  ended: string | null;
+  message: string;
+  points: [step: number, value: number | null][];
+}
+
+/** How much each parameter has to do with the value. */
+export interface Importance {
+  /** Shares of the variance, absolute correlations of ranks, or "" where nothing can be said. */
+  method: "share" | "correlation" | "";
+  /** Succeeded trials below which nothing is said. */
+  least: number;
+  of: Record<string, number>;
 }
 
 /** A training of the history. */

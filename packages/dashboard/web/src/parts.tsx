@@ -28,6 +28,7 @@ export function Back({ to, children }: { to: string; children: ComponentChildren
 const TONES: Record<string, string> = {
   Running: "going",
   Complete: "good",
+  Succeeded: "good",
   Failed: "bad",
   Blocked: "warn",
   Stalled: "warn",

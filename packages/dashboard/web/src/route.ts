@@ -8,6 +8,8 @@ export type Tab = "overview" | "logs" | "yaml" | "objects";
 
 export type PastTab = Exclude<Tab, "yaml">;
 
+export type SweepTab = Extract<Tab, "overview" | "yaml">;
+
 const TABS: readonly string[] = ["logs", "yaml", "objects"];
 const PAST_TABS: readonly string[] = ["logs", "objects"];
 
@@ -15,6 +17,8 @@ export type Route =
   | { view: "list" }
   | { view: "runtimes" }
   | { view: "cluster" }
+  | { view: "sweeps" }
+  | { view: "sweep"; namespace: string; name: string; tab: SweepTab }
   | { view: "history" }
   | { view: "past"; namespace: string; name: string; uid: string; tab: PastTab }
   | { view: "compare" }
@@ -33,6 +37,8 @@ export function parse(path: string): Route {
   if (first === "new") return namespace && name ? { view: "new", namespace, name } : { view: "new", namespace: "", name: "" };
   if (first === "compare") return { view: "compare" };
   if (first === "cluster") return { view: "cluster" };
+  if (first === "sweeps" && namespace && name) return { view: "sweep", namespace, name, tab: tab === "yaml" ? tab : "overview" };
+  if (first === "sweeps") return { view: "sweeps" };
   if (first === "runtimes") return { view: "runtimes" };
   if (first !== "jobs" || !namespace || !name) return { view: "list" };
   return { view: "job", namespace, name, tab: tab && TABS.includes(tab) ? (tab as Tab) : "overview" };
@@ -67,6 +73,16 @@ export function pastId({ namespace, name, uid }: PastId): string {
 export function pastPath(id: PastId, tab: PastTab = "overview"): string {
   const base = `/history/${pastId(id)}`;
   return tab === "overview" ? base : `${base}/${tab}`;
+}
+
+export function sweepPath({ namespace, name }: { namespace: string; name: string }, tab: SweepTab = "overview"): string {
+  const base = `/sweeps/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+  return tab === "overview" ? base : `${base}/${tab}`;
+}
+
+/** The path of a new TrainJob that begins as a trial of a sweep. */
+export function trialCopyPath({ namespace, name }: { namespace: string; name: string }, trial: number): string {
+  return `/new?${new URLSearchParams({ namespace, sweep: name, trial: String(trial) })}`;
 }
 
 export function runtimePath({ kind, namespace, name }: { kind: string; namespace: string; name: string }): string {

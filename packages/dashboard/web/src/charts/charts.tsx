@@ -10,7 +10,7 @@ import { arranged, csvOf, fileName, separated } from "./arrangement";
 import { PictureButton, save } from "./buttons";
 import { familyOf } from "./family";
 import { type ChartOptions, SMOOTHINGS } from "./options";
-import { ALL_SAID, type Highlight, nearest, pointed, position, raise, rawOpacity } from "./pointer";
+import { ALL_SAID, type Highlight, nearest, opacity, pointed, position, raise, rawOpacity } from "./pointer";
 import { SingleValues } from "./single_values";
 import { type Range, type Zoom, hasSample, isZoomed, wholeOf, zoomOf, zoomed } from "./zoom";
 import { ZoomBar, ZoomHelp } from "./zoom_bar";
@@ -69,7 +69,7 @@ export function Charts({ lines, options, setOptions, isCompared = false, highlig
   );
 }
 
-function OptionBar({ options, setOptions, hasMany, count }: ChartSetting & { hasMany: boolean; count: Count | null }) {
+export function OptionBar({ options, setOptions, hasMany, count }: ChartSetting & { hasMany: boolean; count: Count | null }) {
   return (
     <div class="filters options">
       {hasMany && (
@@ -129,9 +129,9 @@ function useStable(lines: readonly Line[]): readonly Line[] {
   const before = useRef(lines);
   const isSame =
     lines.length === before.current.length &&
-    lines.every(({ id, tone, points }, index) => {
+    lines.every(({ id, tone, color, isFaint, points }, index) => {
       const other = before.current[index]!;
-      return id === other.id && tone === other.tone && points === other.points;
+      return id === other.id && tone === other.tone && color === other.color && isFaint === other.isFaint && points === other.points;
     });
   if (!isSame) before.current = lines;
   return before.current;
@@ -143,11 +143,12 @@ interface ChartProperties {
   options: ChartOptions;
   isCompared: boolean;
   highlight: Highlight | undefined;
-  isPinned: boolean;
-  onPin(): void;
+  isPinned?: boolean;
+  /** Default: it cannot be pinned. */
+  onPin?(): void;
 }
 
-function Chart({ name, lines: given, options, isCompared, highlight, isPinned, onPin }: ChartProperties) {
+export function Chart({ name, lines: given, options, isCompared, highlight, isPinned = false, onPin }: ChartProperties) {
   const figure = useRef<HTMLElement>(null);
   const place = useRef<HTMLDivElement>(null);
   const readout = useRef<HTMLParagraphElement>(null);
@@ -163,7 +164,7 @@ function Chart({ name, lines: given, options, isCompared, highlight, isPinned, o
     const each = tables(lines, axis, { isLog, smoothing }) as uPlot.AlignedData[];
     return each.length === 1 ? each[0]! : uPlot.join(each);
   }, [lines, axis, isLog, smoothing]);
-  const shape = `${axis} ${isLog} ${smoothing > 0} ${lines.map(({ id, tone }) => `${id} ${tone}`).join("\n")}`;
+  const shape = `${axis} ${isLog} ${smoothing > 0} ${lines.map(({ id, tone, color, isFaint }) => `${id} ${tone} ${color} ${isFaint}`).join("\n")}`;
   useEffect(() => {
     const element = place.current!;
     const looks = appearance(element, lines, { axis, isLog, isSmooth: smoothing > 0 });
@@ -213,7 +214,7 @@ function Chart({ name, lines: given, options, isCompared, highlight, isPinned, o
     <figure class={`chart${isPinned ? " pinned" : ""}`} ref={figure}>
       <Caption name={name} lines={isCompared ? [] : lines}>
         <div class="chart-tools" role="group" aria-label={`Chart tools of ${name}`}>
-          <PictureButton picture="pin" label={`Pin ${name}`} isPressed={isPinned} onClick={onPin} />
+          {onPin && <PictureButton picture="pin" label={`Pin ${name}`} isPressed={isPinned} onClick={onPin} />}
           <PictureButton picture="csv" label={`Download ${name} as CSV`} onClick={() => save(fileName(name, "csv"), new Blob([csvOf(lines)], { type: "text/csv" }))} />
           <PictureButton picture="picture" label={`Download ${name} as PNG`} onClick={() => plot.current && savePicture(plot.current, name)} />
           <PictureButton picture="full" label={`Full screen of ${name}`} onClick={() => void toggleFull(figure.current!)} />
@@ -320,11 +321,12 @@ function appearance(element: Element, lines: readonly Line[], { axis, isLog, isS
     font: "12px system-ui",
   };
   const labels = (_: uPlot, splits: (number | null)[]) => splits.map((split) => short(split));
-  const series = lines.flatMap(({ tone, points }): uPlot.Series[] => {
-    const stroke = color(`--series-${tone % TONES}`);
-    const dash = familyOf(points).side === "eval" ? { dash: [7, 3] } : {};
-    const drawn: uPlot.Series = { stroke, width: 1.5, points: { show: points.values.length < 2 }, spanGaps: lines.length > 1, ...dash };
-    return isSmooth ? [{ ...drawn, alpha: rawOpacity(lines.length), width: 1 }, drawn] : [drawn];
+  const series = lines.flatMap((line): uPlot.Series[] => {
+    const { tone, points } = line;
+    const stroke = color(line.color ?? `--series-${tone % TONES}`);
+    const dash = familyOf(points).side === "eval" && !line.color ? { dash: [7, 3] } : {};
+    const drawn: uPlot.Series = { stroke, alpha: opacity(line), width: 1.5, points: { show: points.values.length < 2 }, spanGaps: lines.length > 1, ...dash };
+    return isSmooth ? [{ ...drawn, alpha: rawOpacity(lines.length) * opacity(line), width: 1 }, drawn] : [drawn];
   });
   return {
     legend: { show: false },

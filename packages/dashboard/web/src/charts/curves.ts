@@ -14,6 +14,10 @@ export interface Line {
   points: Points;
   /** Which colour it has. */
   tone: number;
+  /** The token of another colour. */
+  color?: string;
+  /** Whether it stands back unless somebody points at it. */
+  isFaint?: boolean;
 }
 
 /** Lines by the quantity that they show, so that training and evaluation, and several TrainJobs, share a chart. */

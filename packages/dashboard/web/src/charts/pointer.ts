@@ -16,6 +16,7 @@ export interface Highlight {
 export const ALL_SAID = 4;
 /** How opaque a line is that stands back. */
 const BACK = 0.14;
+const FAINT = 0.38;
 /** How far from the pointer a line may be, in pixels. */
 const NEAR = 40;
 /** How many samples beside the pointer are asked for one, as lines may have different steps. */
@@ -32,6 +33,11 @@ export function rawOpacity(lines: number): number {
   return lines <= 4 ? 0.3 : lines <= 12 ? 0.16 : 0.05;
 }
 
+/** How opaque a line is while nobody points at one. */
+export function opacity(line: Pick<Line, "isFaint"> | undefined): number {
+  return line?.isFaint ? FAINT : 1;
+}
+
 /** Have the lines of a training stand out; "" has none. */
 export function raise(plot: uPlot, lines: readonly Line[], label: string, isSmooth: boolean): void {
   const raw = rawOpacity(lines.length);
@@ -41,7 +47,8 @@ export function raise(plot: uPlot, lines: readonly Line[], label: string, isSmoo
     const isRaw = isSmooth && index % 2 === 1;
     const isBack = label !== "" && line?.label !== label;
     const isRaised = label !== "" && !isBack;
-    series.alpha = isBack ? (isRaw ? 0 : BACK) : isRaw ? (isRaised ? rawOpacity(1) : raw) : 1;
+    const usual = opacity(line);
+    series.alpha = isBack ? (isRaw ? 0 : BACK * usual) : isRaised ? (isRaw ? rawOpacity(1) : 1) : isRaw ? raw * usual : usual;
     series.width = isRaw ? 1 : isRaised ? 2.5 : 1.5;
   });
   plot.redraw(false);

@@ -24,6 +24,8 @@ export interface ParallelAxis {
   /** The places that are kept; null where they are none of this axis. */
   span(kept: Kept): [from: number, to: number] | null;
   fits(index: number, kept: Kept): boolean;
+  /** How far a key moves an end of what is kept. */
+  step: number;
 }
 
 /** Values that an axis names one by one. */
@@ -34,6 +36,7 @@ const WIDE = 50;
 const MOST = 14;
 /** What rounding may move a number along an axis: its ends are within what is kept up to them. */
 const NEARLY = 1e-4;
+const NUMERIC_STEP = 0.05;
 
 export function axesOf(fields: readonly Field[], metrics: readonly Metric[], statistic: Statistic): ParallelAxis[] {
   const results = metrics.flatMap((metric) => {
@@ -45,7 +48,8 @@ export function axesOf(fields: readonly Field[], metrics: readonly Metric[], sta
   return [...parameters.slice(0, Math.max(MOST - results.length, 4)), ...results].slice(0, MOST);
 }
 
-function fieldAxis({ key, title, values }: Field): ParallelAxis | null {
+/** The axis of what trainings were started with; null where that says nothing. */
+export function fieldAxis({ key, title, values }: Field): ParallelAxis | null {
   const texts = values.filter((each) => each !== null);
   const numbers = values.map((each) => (each === null ? null : numberOf(each)));
   const there = numbers.filter((each) => each !== null);
@@ -56,7 +60,8 @@ function fieldAxis({ key, title, values }: Field): ParallelAxis | null {
   return categories.length > MOST_CATEGORIES || saysNothing ? null : categoryAxis(key, title, values, categories);
 }
 
-function categoryAxis(key: string, title: string, values: Field["values"], categories: readonly string[]): ParallelAxis {
+/** An axis of texts, the first of them at the bottom. */
+export function categoryAxis(key: string, title: string, values: Field["values"], categories: readonly string[]): ParallelAxis {
   const at = (category: string) => (categories.length === 1 ? 0.5 : categories.indexOf(category) / (categories.length - 1));
   return {
     key,
@@ -73,19 +78,29 @@ function categoryAxis(key: string, title: string, values: Field["values"], categ
       return places.length > 0 ? [Math.min(...places) - half, Math.max(...places) + half] : null;
     },
     fits: (index, kept) => !("values" in kept) || kept.values.includes(values[index] ?? NOT_SET),
+    step: 1 / Math.max(categories.length - 1, 1),
   };
 }
 
-function numericAxis(key: string, title: string, numbers: readonly (number | null)[], { isResult, kind }: Pick<ParallelAxis, "isResult" | "kind">): ParallelAxis {
+interface Scale extends Pick<ParallelAxis, "isResult" | "kind"> {
+  /** Default: where the numbers differ much. */
+  isLog?: boolean;
+  /** What the axis has at least, whatever the numbers are. */
+  bounds?: readonly number[];
+}
+
+/** An axis of numbers, of which there must be one, or bounds. */
+export function numericAxis(key: string, title: string, numbers: readonly (number | null)[], { isResult, kind, isLog: wanted, bounds = [] }: Scale): ParallelAxis {
   const there = numbers.filter((each) => each !== null);
-  const [least, greatest] = [Math.min(...there), Math.max(...there)];
-  const isLog = least > 0 && greatest / least >= WIDE;
+  const [least, greatest] = [Math.min(...there, ...bounds), Math.max(...there, ...bounds)];
+  const isLog = least > 0 && (wanted ?? greatest / least >= WIDE);
   const scale = isLog ? Math.log : (value: number) => value;
   const back = isLog ? Math.exp : (value: number) => value;
   const width = scale(greatest) - scale(least);
   const at = (value: number) => (width === 0 ? 0.5 : (scale(value) - scale(least)) / width);
   const distinct = [...new Set(there)].sort((a, b) => a - b);
-  const named = distinct.length <= MOST_NAMED && apart(distinct.map(at)) ? distinct : ticksOf(least, greatest, isLog);
+  const isNamed = least === greatest || (bounds.length === 0 && distinct.length <= MOST_NAMED && apart(distinct.map(at)));
+  const named = isNamed ? [...new Set([...distinct, least])].sort((a, b) => a - b) : ticksOf(least, greatest, isLog);
   return {
     key,
     title,
@@ -100,6 +115,7 @@ function numericAxis(key: string, title: string, numbers: readonly (number | nul
       const value = numbers[index] ?? null;
       return value !== null && at(value) >= at(kept.low) - NEARLY && at(value) <= at(kept.high) + NEARLY;
     },
+    step: NUMERIC_STEP,
   };
 }
 

@@ -135,7 +135,7 @@ function Compared({ trainings, view, onView, onRemove }: ComparedProperties) {
         <section aria-labelledby="parallel-title">
           <h2 id="parallel-title">Parameters and results</h2>
           <KeptChips kept={kept} axes={axes} count={[places.length, trainings.length]} onKeep={keep} onAll={() => onView({ ...view, kept: [] })} />
-          <Parallel trainings={trainings} axes={axes} kept={kept} isShown={fits} highlight={highlight} onKeep={keep} />
+          <Parallel lines={trainings.map(({ id, label, tone }) => ({ id, label, look: `tone-${tone}` }))} axes={axes} kept={kept} isShown={fits} highlight={highlight} onKeep={keep} />
         </section>
       )}
       {trainings.some(({ curves }) => curves.size > 0) ? (
@@ -201,6 +201,8 @@ function Controls({ view, onView, hidden, children }: ControlsProperties) {
 }
 
 interface KeptChipsProperties {
+  /** What is counted. Default: trainings. */
+  what?: string;
   kept: readonly Kept[];
   axes: readonly { key: string; title: string }[];
   count: [shown: number, all: number];
@@ -208,10 +210,10 @@ interface KeptChipsProperties {
   onAll(): void;
 }
 
-function KeptChips({ kept, axes, count: [shown, all], onKeep, onAll }: KeptChipsProperties) {
+export function KeptChips({ kept, axes, count: [shown, all], what = "trainings", onKeep, onAll }: KeptChipsProperties) {
   return (
     <div class="kept-chips">
-      <span role="status">{kept.length === 0 ? <span class="quiet">Drag along an axis to keep a part of it.</span> : `${shown} of ${all} trainings`}</span>
+      <span role="status">{kept.length === 0 ? <span class="quiet">Drag along an axis, or use arrow keys on it, to keep a part of it.</span> : `${shown} of ${all} ${what}`}</span>
       {kept.map((each) => {
         const title = axes.find(({ key }) => key === each.key)!.title;
         return (

@@ -2,9 +2,9 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Highlight } from "../charts/pointer";
-import { NOT_SET, type ParallelAxis } from "./axes";
+import { NOT_SET, type ParallelAxis, keptText } from "./axes";
+import { stepped } from "./brush";
 import { standing } from "./highlight";
-import type { Training } from "./training";
 import type { Kept } from "./view";
 
 const HEIGHT = 260;
@@ -22,16 +22,26 @@ const BRUSH = 28;
 /** The width of a letter of a title, about. */
 const LETTER = 8;
 
+export interface ParallelLine {
+  id: string;
+  /** What tells it from the others. */
+  label: string;
+  /** The class that gives it its colour. */
+  look: string;
+}
+
 interface ParallelProperties {
-  trainings: readonly Training[];
+  lines: readonly ParallelLine[];
   axes: readonly ParallelAxis[];
   kept: readonly Kept[];
   isShown(index: number): boolean;
   highlight: Highlight;
   onKeep(key: string, kept: Kept | null): void;
+  /** Default: a click on a line does nothing. */
+  onOpen?(index: number): void;
 }
 
-export function Parallel({ trainings, axes, kept, isShown, highlight, onKeep }: ParallelProperties) {
+export function Parallel({ lines, axes, kept, isShown, highlight, onKeep, onOpen }: ParallelProperties) {
   const place = useRef<HTMLDivElement>(null);
   const [room, setRoom] = useState(800);
   useEffect(() => {
@@ -43,18 +53,18 @@ export function Parallel({ trainings, axes, kept, isShown, highlight, onKeep }: 
   const apart = (width - LEFT - RIGHT) / Math.max(axes.length - 1, 1);
   const x = (axis: number) => LEFT + axis * apart;
   // The one that is pointed at is drawn above the others, and those that are filtered out below.
-  const rank = (index: number) => (trainings[index]!.label === highlight.label ? 2 : isShown(index) ? 1 : 0);
-  const drawn = trainings.map((_, index) => index).sort((a, b) => rank(a) - rank(b));
+  const rank = (index: number) => (lines[index]!.label === highlight.label ? 2 : isShown(index) ? 1 : 0);
+  const drawn = lines.map((_, index) => index).sort((a, b) => rank(a) - rank(b));
   return (
     <div class="scroll parallel" ref={place} tabIndex={0} role="region" aria-label="Parallel coordinates">
-      <svg width={width} height={HEIGHT + TOP + BOTTOM} role="img" aria-label={`Lines of ${trainings.length} trainings over ${axes.map(({ title }) => title).join(", ")}; the table has the same values`}>
+      <svg width={width} height={HEIGHT + TOP + BOTTOM} role="group" aria-label={`Lines of ${lines.length} trainings over ${axes.map(({ title }) => title).join(", ")}; the table has the same values`}>
         {drawn.map((index) => {
-          const { id, label, tone } = trainings[index]!;
+          const { id, label, look } = lines[index]!;
           const line = pathOf(axes, index, x);
           return (
-            <g key={id} class={`line tone-${tone} ${isShown(index) ? standing(highlight, label) : "out"}`}>
+            <g key={id} class={`line ${look} ${isShown(index) ? standing(highlight, label) : "out"}`}>
               <path d={line} />
-              {isShown(index) && <path class="touch" d={line} onMouseEnter={() => highlight.set(label)} onMouseLeave={() => highlight.set("")} />}
+              {isShown(index) && <path class={onOpen ? "touch opens" : "touch"} d={line} onMouseEnter={() => highlight.set(label)} onMouseLeave={() => highlight.set("")} onClick={() => onOpen?.(index)} />}
             </g>
           );
         })}
@@ -103,12 +113,15 @@ function Axis({ of, x, letters, kept, onKeep }: AxisProperties) {
     const top = (event.currentTarget as Element).getBoundingClientRect().top;
     return Math.min(Math.max(1 - (event.clientY - top - BRUSH / 2) / HEIGHT, 0), 1);
   };
+  const keep = (part: readonly [from: number, to: number] | null) => {
+    const next = part && of.kept(...part);
+    onKeep(next && "values" in next && next.values.length === 0 ? null : next);
+  };
   const end = () => {
     if (drag === null) return;
     const [from, to] = [Math.min(...drag), Math.max(...drag)];
     setDrag(null);
-    const next = (to - from) * HEIGHT < CLICK ? null : of.kept(from, to);
-    onKeep(next && "values" in next && next.values.length === 0 ? null : next);
+    keep((to - from) * HEIGHT < CLICK ? null : [from, to]);
   };
   const span = drag ?? (kept && of.span(kept));
   const hasMissing = !of.isResult && of.places.includes(null);
@@ -144,6 +157,21 @@ function Axis({ of, x, letters, kept, onKeep }: AxisProperties) {
         y={y(1) - BRUSH / 2}
         width={BRUSH}
         height={HEIGHT + BRUSH}
+        role="slider"
+        tabIndex={0}
+        aria-orientation="vertical"
+        aria-label={`Keep a part of ${of.title}`}
+        aria-valuemin={0}
+        aria-valuemax={100}
+        aria-valuenow={Math.round(100 * (span ? Math.min(Math.max(Math.min(...span), 0), 1) : 0))}
+        aria-valuetext={kept ? keptText(kept) : "all"}
+        aria-keyshortcuts="ArrowUp ArrowDown Shift+ArrowUp Shift+ArrowDown Escape"
+        onKeyDown={(event) => {
+          const next = stepped(kept && of.span(kept), of.step, event);
+          if (next === undefined) return;
+          event.preventDefault();
+          keep(next);
+        }}
         onPointerDown={(event) => {
           (event.currentTarget as Element).setPointerCapture(event.pointerId);
           setDrag([at(event), at(event)]);

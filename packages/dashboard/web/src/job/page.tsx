@@ -8,9 +8,9 @@ import { EarlierRuns } from "../history/earlier";
 import { write } from "../history/filters";
 import { HasHistory } from "../history/store";
 import { phaseOf } from "../list/filters";
-import type { Job, Node } from "../model";
+import type { Job, Membership, Node } from "../model";
 import { Back, type Fact, Facts, Grid, Problem, Problems, Progress, State, Yaml, useTitle } from "../parts";
-import { type Tab, comparePath, href, jobPath, onLink, pastPath, useLocation } from "../route";
+import { type Tab, comparePath, href, jobPath, onLink, pastPath, sweepPath, useLocation } from "../route";
 import { Actions } from "./actions";
 import { BuiltObjects } from "./objects";
 import { ExplanationView, useExplanation } from "./explanation";
@@ -73,6 +73,7 @@ function Body({ page, job, tab }: { page: Page; job: Job; tab: Tab }) {
   const isExplained = tab === "overview" && (answer.explanation?.causes.length ?? 0) > 0;
   return (
     <>
+      {tab !== "logs" && job.trial && <TrialOf of={job.trial} namespace={job.namespace} />}
       {tab !== "logs" && <JobFacts job={job} />}
       {job.message && job.state !== "Complete" && !isExplained && (
         <p class={`message ${job.state === "Failed" ? "bad" : ""}`}>{job.message}</p>
@@ -98,6 +99,31 @@ function Body({ page, job, tab }: { page: Page; job: Job; tab: Tab }) {
         <Yaml path={`${trainJobPath(job)}/yaml`} version={page.isGone ? null : job.resourceVersion} of="TrainJob" />
       )}
     </>
+  );
+}
+
+/** The sweep that it is a trial of, with what the sweep has chosen for it. */
+export function TrialOf({ of: { sweep, number, parameters, pruned }, namespace }: { of: Membership; namespace: string }) {
+  return (
+    <section class="trial-of" aria-label="Sweep">
+      <p>
+        Trial {number} of sweep{" "}
+        <a href={href(sweepPath({ namespace, name: sweep }))} onClick={onLink}>
+          {sweep}
+        </a>
+        {pruned && <span class="quiet"> was stopped: {pruned}</span>}
+      </p>
+      {parameters.length > 0 && (
+        <dl class="parameters" aria-label="Parameters of the trial" tabIndex={0}>
+          {parameters.map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </section>
   );
 }
 

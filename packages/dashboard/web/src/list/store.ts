@@ -6,11 +6,11 @@ import type { Row, StreamProblem } from "../model";
 import type { ServerEvent } from "../sse";
 import { id } from "./filters";
 
-interface Rows {
+export interface Rows<T = Row> {
   /** The newest; `more` others follow. */
-  all?: Row[];
+  all?: T[];
   more?: number;
-  changed?: Row[];
+  changed?: T[];
   gone?: [string, string][];
 }
 
@@ -25,7 +25,8 @@ export interface Listing {
 
 const EMPTY: Listing = { rows: new Map(), isLoaded: false, more: 0, problem: "" };
 
-function apply(rows: ReadonlyMap<string, Row>, news: Rows): Map<string, Row> {
+/** The rows of a list by `NAMESPACE/NAME`, with what is new. */
+export function applied<T extends { namespace: string; name: string }>(rows: ReadonlyMap<string, T>, news: Rows<T>): Map<string, T> {
   if (news.all) return new Map(news.all.map((row) => [id(row), row]));
   const next = new Map(rows);
   for (const row of news.changed ?? []) next.set(id(row), row);
@@ -34,7 +35,7 @@ function apply(rows: ReadonlyMap<string, Row>, news: Rows): Map<string, Row> {
 }
 
 export function received(listing: Listing, { name, data }: ServerEvent): Listing {
-  if (name === "rows") return { ...listing, rows: apply(listing.rows, data as Rows), isLoaded: true, more: (data as Rows).more ?? 0 };
+  if (name === "rows") return { ...listing, rows: applied(listing.rows, data as Rows), isLoaded: true, more: (data as Rows).more ?? 0 };
   if (name === "problem") return { ...listing, problem: (data as StreamProblem).text };
   return listing;
 }

@@ -4,19 +4,27 @@ import { useRef } from "preact/hooks";
 import { useNow } from "../clock";
 import { useConnection } from "../connection";
 import { duration } from "../format";
-import { type Session, Who } from "../login";
+import { type Cluster, type Session, Who } from "../login";
 import { type Route, href, onLink, useLocation } from "../route";
 import { THEMES, setTheme, useTheme } from "../theme";
 import { Icon, Mark } from "./icons";
 import { namespaceIn, within } from "./namespaces";
 import { Where } from "./where";
 
-export const VIEWS: [address: string, title: string, views: Route["view"][]][] = [
+const NOTHING_KNOWN = { hasHistory: false, hasSweeps: false };
+
+const VIEWS: [address: string, title: string, views: Route["view"][]][] = [
   ["/", "TrainJobs", ["list", "job", "compare", "new"]],
+  ["/sweeps", "Sweeps", ["sweeps", "sweep"]],
   ["/history", "History", ["history", "past"]],
   ["/runtimes", "Runtimes", ["runtimes", "runtime"]],
   ["/cluster", "Cluster", ["cluster"]],
 ];
+
+/** The views that there are on this cluster. */
+export function viewsOf({ hasHistory, hasSweeps }: Pick<Cluster, "hasHistory" | "hasSweeps">): typeof VIEWS {
+  return VIEWS.filter(([address]) => (address !== "/history" || hasHistory) && (address !== "/sweeps" || hasSweeps));
+}
 
 interface HeaderProperties {
   route: Route;
@@ -39,7 +47,7 @@ export function Header({ route, session, onSearch }: HeaderProperties) {
       </a>
       {cluster && <Where cluster={cluster} route={route} namespace={namespace.current} />}
       <nav class="views" aria-label="Views">
-        {VIEWS.filter(([address]) => address !== "/history" || cluster?.hasHistory).map(([address, title, views]) => (
+        {viewsOf(cluster ?? NOTHING_KNOWN).map(([address, title, views]) => (
           <a
             key={address}
             href={to(address)}

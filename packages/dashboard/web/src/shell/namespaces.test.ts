@@ -7,6 +7,8 @@ test.each([
   ["/", "q=a&namespace=vision", "vision"],
   ["/history", "namespace=vision", "vision"],
   ["/cluster", "namespace=vision", "vision"],
+  ["/sweeps", "namespace=vision", "vision"],
+  ["/sweeps/vision/digits", "namespace=vision", undefined],
   ["/runtimes", "namespace=vision", "vision"],
   ["/jobs/vision/resnet", "namespace=vision", undefined],
   ["/compare", "", undefined],

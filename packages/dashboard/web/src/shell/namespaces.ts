@@ -3,7 +3,7 @@
 import type { Route } from "../route";
 
 /** Views that show one namespace, or all, as their address says. */
-const LISTING = new Set<Route["view"]>(["list", "history", "runtimes", "cluster"]);
+const LISTING = new Set<Route["view"]>(["list", "sweeps", "history", "runtimes", "cluster"]);
 
 /** The namespace of a view; undefined of one whose address says nothing about it. */
 export function namespaceIn(route: Route, query: URLSearchParams): string | undefined {

@@ -2,25 +2,26 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useListing } from "../list/store";
+import type { Cluster } from "../login";
 import { type Route, comparePath, clonePath, go, jobPath, newPath } from "../route";
 import { THEMES, setTheme } from "../theme";
 import { copy } from "./copy";
 import { Dialog } from "./dialog";
 import { type Entry, matching, trainJobs } from "./entries";
-import { VIEWS } from "./header";
+import { viewsOf } from "./header";
 import { Icon } from "./icons";
 
 interface PaletteProperties {
   route: Route;
-  hasHistory: boolean;
+  cluster: Cluster;
   onClose(): void;
 }
 
-export function Palette({ route, hasHistory, onClose }: PaletteProperties) {
+export function Palette({ route, cluster, onClose }: PaletteProperties) {
   const { rows } = useListing();
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
-  const fixed = useMemo(() => [...pages(hasHistory), ...actions(route)], [hasHistory, route]);
+  const fixed = useMemo(() => [...pages(cluster), ...actions(route)], [cluster, route]);
   const jobs = useMemo(() => trainJobs(rows.values(), (row) => open(jobPath(row.namespace, row.name))), [rows]);
   const found = useMemo(() => matching([...fixed, ...jobs], text), [fixed, jobs, text]);
   const chosen = Math.min(at, found.length - 1);
@@ -105,8 +106,8 @@ function open(path: string): void {
   window.scrollTo(0, 0);
 }
 
-function pages(hasHistory: boolean): Entry[] {
-  const views = VIEWS.filter(([address]) => address !== "/history" || hasHistory);
+function pages(cluster: Cluster): Entry[] {
+  const views = viewsOf(cluster);
   const named = [...views.map(([address, title]) => [address, title] as const), [newPath(), "New TrainJob"] as const, [comparePath([]), "Compare TrainJobs"] as const];
   return named.map(([address, title]) => ({ key: address, group: "Pages", title, detail: "", run: () => open(address) }));
 }

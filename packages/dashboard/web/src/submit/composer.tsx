@@ -1,7 +1,7 @@
 // Form and YAML of a new TrainJob: two views of one text, which is tried on the cluster as it changes.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { request, trainJobPath } from "../api";
+import { request } from "../api";
 import { CLUSTER_WIDE } from "../model";
 import { Problem } from "../parts";
 import { Icon } from "../shell/icons";
@@ -17,14 +17,17 @@ import "./submit.css";
 import { type Verdict, useTrial } from "./trial";
 import { YamlPane } from "./yaml_pane";
 
-interface Place {
-  namespace: string;
-  name: string;
+/** What a new TrainJob begins as a copy of. */
+export interface Origin {
+  /** What the tab keeps its draft under. */
+  place: string;
+  /** The path of the API for the copy. */
+  copy: string;
 }
 
 export interface ComposerProperties {
-  /** The TrainJob that it begins as a copy of; null for an empty one. */
-  origin: Place | null;
+  /** Null for an empty one. */
+  origin: Origin | null;
   /** Of the address: `runtime`, `kind` and `namespace` of an empty one. */
   query: URLSearchParams;
 }
@@ -32,7 +35,7 @@ export interface ComposerProperties {
 const NO_RUNTIME: Verdict = { tone: "none", text: "Choose a runtime: it says what runs where this TrainJob does not.", errors: [] };
 
 export function Composer({ origin, query }: ComposerProperties) {
-  const place = origin ? `${origin.namespace}/${origin.name}` : "";
+  const place = origin?.place ?? "";
   const { draft, setText, isRestored, startAgain, problem } = useDraft(place, () => begin(origin, query));
   const [view, setView] = useState<"form" | "yaml">("form");
   const editor = useRef<Editor | null>(null);
@@ -74,9 +77,9 @@ export function Composer({ origin, query }: ComposerProperties) {
 }
 
 /** The text of a new TrainJob: of the server, with the runtime of the address. */
-async function begin(origin: Place | null, query: URLSearchParams): Promise<Draft> {
+async function begin(origin: Origin | null, query: URLSearchParams): Promise<Draft> {
   if (origin) {
-    const { yaml } = await request<{ yaml: string }>("GET", `${trainJobPath(origin)}/copy`);
+    const { yaml } = await request<{ yaml: string }>("GET", origin.copy);
     return { original: yaml, text: yaml };
   }
   const namespace = query.get("namespace") ?? "";
