@@ -158,7 +158,7 @@ function Axis({ of, x, letters, kept, onKeep }: AxisProperties) {
         width={BRUSH}
         height={HEIGHT + BRUSH}
         role="slider"
-        tabIndex={0}
+        tabindex={0}
         aria-orientation="vertical"
         aria-label={`Keep a part of ${of.title}`}
         aria-valuemin={0}

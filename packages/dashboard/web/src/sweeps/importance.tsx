@@ -32,7 +32,7 @@ export function ImportanceBars({ sweep, importance, trials }: { sweep: Sweep; im
               <li key={name} title={name}>
                 <span class="name">{name}</span>
                 <span class="track" aria-hidden="true">
-                  <span class={value === most && most > 0 ? "bar first" : "bar"} style={{ width: `${100 * value}%` }} />
+                  <span class={value === most && most > 0 ? "share most" : "share"} style={{ width: `${100 * value}%` }} />
                 </span>
                 <span class="figure">{importance.method === "share" ? `${Math.round(100 * value)} %` : value.toFixed(2)}</span>
               </li>

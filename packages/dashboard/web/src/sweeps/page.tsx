@@ -8,8 +8,9 @@ import { Back, Problem, Problems, Tone, Yaml, useTitle } from "../parts";
 import { type SweepTab, href, onLink, sweepPath, useLocation } from "../route";
 import { SweepActions } from "./actions";
 import { useSweep } from "./store";
+import { SweepFacts } from "./summary";
 import "./sweeps.css";
-import { SweepFacts, SweepView } from "./view";
+import { SweepView } from "./view";
 
 const TABS: [SweepTab, string][] = [
   ["overview", "Overview"],

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { sweepOf, trialOf } from "./made";
-import { canBeOverTime, looks, progression, ranked, secondsOf } from "./ranking";
-import { bestOf } from "./view";
+import { bestOf, canBeOverTime, looks, progression, ranked, secondsOf } from "./ranking";
 
 const TRIALS = [
   trialOf(1, 0.5),

@@ -11,6 +11,12 @@ export function ranked(trials: readonly Trial[], direction: Sweep["direction"]):
   return trials.filter(({ state, value }) => state === "Succeeded" && value !== null).sort((a, b) => sign * (a.value! - b.value!) || a.number - b.number);
 }
 
+/** The best trial: as the sweep says, or by the values where it says nothing. */
+export function bestOf({ best, direction }: Pick<Sweep, "best" | "direction">, trials: readonly Trial[]): Trial | null {
+  const named = best && trials.find(({ name, number }) => name === best.trainJob || number === best.number);
+  return named ?? ranked(trials, direction)[0] ?? null;
+}
+
 /** The class of each trial by its number: a shade by its rank, since one very bad value would make all others the same. */
 export function looks(trials: readonly Trial[], direction: Sweep["direction"]): Map<number, string> {
   const order = ranked(trials, direction);

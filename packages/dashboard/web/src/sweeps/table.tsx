@@ -33,7 +33,6 @@ interface TrialTableProperties {
 
 export function TrialTable({ sweep, rows, looks, best, highlight, view, onSort }: TrialTableProperties) {
   const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set());
-  const now = useNow();
   const head = (key: string, title: ComponentChildren, kind = "") => <Head key={key} name={key} view={view} kind={kind} title={title} onSort={onSort} />;
   return (
     <>
@@ -65,7 +64,6 @@ export function TrialTable({ sweep, rows, looks, best, highlight, view, onSort }
                 isBest={trial === best}
                 isChosen={chosen.has(trial.number)}
                 highlight={highlight}
-                now={now}
                 onChoose={() => setChosen((before) => toggled(before, trial.number))}
               />
             ))}
@@ -119,13 +117,11 @@ interface RowProperties {
   isBest: boolean;
   isChosen: boolean;
   highlight: Highlight;
-  now: number;
   onChoose(): void;
 }
 
-function Row({ sweep, trial, look, isBest, isChosen, highlight, now, onChoose }: RowProperties) {
+function Row({ sweep, trial, look, isBest, isChosen, highlight, onChoose }: RowProperties) {
   const label = labelOf(trial);
-  const seconds = secondsOf(trial, now);
   return (
     <tr class={standing(highlight, label)} {...pointing(highlight, label)}>
       <th scope="row" class={`first ${look}`}>
@@ -154,7 +150,7 @@ function Row({ sweep, trial, look, isBest, isChosen, highlight, now, onChoose }:
         </span>
       </td>
       <td class="number">{trial.step ?? ""}</td>
-      <td class="number">{seconds === null ? "" : duration(seconds)}</td>
+      <td class="number">{trial.state === "Running" && !trial.ended ? <Since of={trial} /> : took(trial, NaN)}</td>
       {sweep.parameters.map(({ name, kind }, index) => {
         const value = trial.parameters[index] ?? null;
         return (
@@ -165,6 +161,16 @@ function Row({ sweep, trial, look, isBest, isChosen, highlight, now, onChoose }:
       })}
     </tr>
   );
+}
+
+/** How long a trial runs by now. */
+function Since({ of }: { of: Trial }) {
+  return <>{took(of, useNow())}</>;
+}
+
+function took(trial: Trial, now: number): string {
+  const seconds = secondsOf(trial, now);
+  return seconds === null ? "" : duration(seconds);
 }
 
 /** A number as people read it; its cell has all digits in its title. */
