@@ -33,11 +33,11 @@ from trainer_dashboard.history.records import (
     NewSamples,
     Training,
     prepared,
-    put,
     save_samples,
     save_trainings,
 )
 from trainer_dashboard.history.schema import METRIC_CHUNKS, TRAININGS
+from trainer_dashboard.history.statements import put
 
 _DAY = 86400.0
 _START = 1767225600.0

@@ -13,8 +13,8 @@ from trainer.progress.samples import MetricId
 from trainer_dashboard.history.chunks import chunk_of
 from trainer_dashboard.history.content import compressed
 from trainer_dashboard.history.database import Database
-from trainer_dashboard.history.records import put
 from trainer_dashboard.history.schema import DOCUMENTS, EVENTS, LOG_TAILS, METRIC_CHUNKS, METRIC_LOGS, TRAININGS
+from trainer_dashboard.history.statements import put
 
 CLUSTER = "cluster-uid"
 KUBE_SYSTEM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": CLUSTER}}

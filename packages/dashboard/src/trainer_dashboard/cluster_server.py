@@ -11,6 +11,7 @@ from typing import Protocol
 import anyio
 from anyio.abc import TaskGroup
 
+from trainer.api.optimization import OPTIMIZATION_JOBS
 from trainer.kube.client import Client, RawClient
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import KubeError
@@ -126,7 +127,9 @@ class ClusterServer:
         past = recording = None
         if self._database is not None:
             past = PastTrainings(self._database, client, self._client.server)
-            recording = Recording(client, self._database, self._client.server, self._clock) if self._records else None
+            if self._records:
+                sweeps = served.resource(OPTIMIZATION_JOBS)
+                recording = Recording(client, self._database, self._client.server, self._clock, sweeps)
         dashboard = Dashboard(
             client,
             served,

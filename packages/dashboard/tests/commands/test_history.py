@@ -32,12 +32,12 @@ from trainer_dashboard.history.records import (
     NewSamples,
     Training,
     prepared,
-    put,
     save_events,
     save_samples,
     save_trainings,
 )
 from trainer_dashboard.history.schema import LOG_TAILS, TRAININGS
+from trainer_dashboard.history.statements import put
 
 DELETED = 1767229200.0
 CODE = {"demo": {"one": "0123456789", "two": "0123456789"}, "other": {"one": "0123456789", "two": "abcdef0123"}}

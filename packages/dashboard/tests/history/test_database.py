@@ -21,8 +21,8 @@ from trainer.kube.errors import ConfigurationError
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.errors import HistoryError, LostFileError, RefusedError, TakenOverError
 from trainer_dashboard.history.queries import History
-from trainer_dashboard.history.records import put
 from trainer_dashboard.history.schema import HEAD, METADATA, TRAININGS
+from trainer_dashboard.history.statements import put
 
 
 @pytest.mark.filterwarnings("ignore:.*expression-based index")
@@ -44,18 +44,24 @@ def test_head() -> None:
     assert scripts.get_current_head() == HEAD
 
 
+OF_TRIALS = ("sweep_uid", "sweep", "trial", "assignment")
+
+
 def test_older(url: str) -> None:
     """A database of the first version is refused for reading, and is brought up to date with what it has."""
     database = Database(url)
     database.migrate()
     revert = (
+        *(f"DROP INDEX {name}" for name in ("trainings_by_sweep", "trainings_of_sweep")),
+        *(f"ALTER TABLE trainings DROP COLUMN {name}" for name in OF_TRIALS),
+        *(f"DROP TABLE {name}" for name in ("sweep_notifications", "sweeps")),
         "DROP INDEX trainings_by_end",
         "ALTER TABLE trainings DROP COLUMN forgotten",
         "UPDATE alembic_version SET version_num = '0001'",
     )
     for statement in revert:
         database.write(lambda connection, statement=statement: connection.execute(text(statement)))  # type: ignore[misc]
-    columns = [name for name in row("a", 0) if name != "forgotten"]
+    columns = [name for name in row("a", 0) if name not in {"forgotten", *OF_TRIALS}]
     values = {name: row("a", 0)[name] for name in columns}
     insert = text(f"INSERT INTO trainings ({', '.join(columns)}) VALUES ({', '.join(f':{name}' for name in columns)})")
     database.write(lambda connection: connection.execute(insert, values))

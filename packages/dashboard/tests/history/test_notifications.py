@@ -17,8 +17,8 @@ from packages.dashboard.tests.history.test_queries import row
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.errors import ConfigurationError
 from trainer_dashboard.history.notifications import ATTEMPTS, Webhook
-from trainer_dashboard.history.records import put
 from trainer_dashboard.history.schema import NOTIFICATIONS, TRAININGS
+from trainer_dashboard.history.statements import put
 
 SECRET = "T0/B1/hunter2"
 

@@ -13,8 +13,8 @@ from packages.dashboard.tests.history.test_queries import row
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.persistence import Persistence
 from trainer_dashboard.history.queries import History
-from trainer_dashboard.history.records import put
 from trainer_dashboard.history.schema import TRAININGS
+from trainer_dashboard.history.statements import put
 from trainer_kube_testing import ManualClock
 
 

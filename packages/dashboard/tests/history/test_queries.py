@@ -10,8 +10,8 @@ from trainer_dashboard.history.content import compressed
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.errors import HistoryError
 from trainer_dashboard.history.queries import Cursor, Filter, History, LoggedContainer, only
-from trainer_dashboard.history.records import put
 from trainer_dashboard.history.schema import LOG_TAILS, TRAININGS
+from trainer_dashboard.history.statements import put
 
 
 def row(uid: str, created: float, name: str = "demo", **columns: Any) -> dict[str, Any]:

@@ -77,6 +77,7 @@ async def test_life(cluster: Cluster) -> None:
     assert (record.reason, record.message, record.progress) == ("Ended", "it is over", 45)
     assert [tuple(metric) for metric in record.metrics] == [("loss", "0.25", False)]
     assert record.ended == 1767226200
+    assert record.runtime_version == "generation 3", "the runtime as it was first"
     job = await cluster.ask(lambda history: history.document(record.uid, "trainjob"))
     assert job is not None
     assert job["spec"]["trainer"]["env"] == [{"name": "HF_TOKEN", "value": "[redacted]"}]

@@ -17,9 +17,10 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.persistence import Persistence
 from trainer_dashboard.history.queries import History
-from trainer_dashboard.history.records import metric_progress, put
+from trainer_dashboard.history.records import metric_progress
 from trainer_dashboard.history.retention import DAY, Retention, RetentionOptions
 from trainer_dashboard.history.schema import DOCUMENTS, TRAININGS
+from trainer_dashboard.history.statements import put
 from trainer_kube_testing import ManualClock
 
 ALL = {"running", "there", "old", "early", "new"}

@@ -23,10 +23,10 @@ from trainer_dashboard.history.records import (
     NewSamples,
     last_posted,
     metric_progress,
-    put,
     save_samples,
 )
 from trainer_dashboard.history.schema import METRIC_CHUNKS, TRAININGS
+from trainer_dashboard.history.statements import put
 
 LOSS, QUALITY = MetricId(is_eval=False, name="loss"), MetricId(is_eval=True, name="\u0000ä")
 

@@ -32,8 +32,8 @@ from trainer.v1alpha1.discovery import V2ALPHA1
 from trainer.workloads import JOBSETS
 from trainer_dashboard.access.cluster_authenticator import PERMITTED, ClusterAuthenticator
 from trainer_dashboard.history.database import Database
-from trainer_dashboard.history.records import put
 from trainer_dashboard.history.schema import DOCUMENTS
+from trainer_dashboard.history.statements import put
 from trainer_dashboard.live.curves import SAMPLES
 from trainer_dashboard.past.past_rows import LOGS
 from trainer_dashboard.past.past_trainings import PastTrainings

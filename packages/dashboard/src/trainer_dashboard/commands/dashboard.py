@@ -10,6 +10,7 @@ import anyio
 import anyio.to_thread
 import typer
 
+from trainer.api.optimization import OPTIMIZATION_JOBS
 from trainer.cli.console import say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.options import Context, Kubeconfig, cluster_options
@@ -66,7 +67,8 @@ def dashboard(
                 cluster.client, on_exchange=redirect.remove if redirect is not None else None
             )
             past = PastTrainings(opened, cluster.client, cluster.server)
-            recording = Recording(cluster.client, opened, cluster.server, SystemClock()) if record else None
+            sweeps = cluster.served.resource(OPTIMIZATION_JOBS)
+            recording = Recording(cluster.client, opened, cluster.server, SystemClock(), sweeps) if record else None
             page = Dashboard(
                 cluster.client,
                 cluster.served,

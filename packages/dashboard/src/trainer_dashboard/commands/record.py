@@ -12,6 +12,7 @@ import anyio
 import typer
 from anyio.to_thread import run_sync
 
+from trainer.api.optimization import OPTIMIZATION_JOBS
 from trainer.cli.current_cluster import current_cluster, open_cluster
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.logs.logs import parse_duration
@@ -54,14 +55,17 @@ def record(
             metavar="URL",
             envvar=_NOTIFY_URL,
             show_envvar=False,
-            help="Webhook that gets JSON when a TrainJob ends or stalls, as Slack takes it. Other accounts can "
-            f"read command lines: rather use ${_NOTIFY_URL} or --notify-url-file.",
+            help="Webhook that gets JSON when a TrainJob ends or stalls, or a sweep ends, as Slack takes it. Other "
+            f"accounts can read command lines: rather use ${_NOTIFY_URL} or --notify-url-file.",
         ),
     ] = "",
     notify_url_file: Annotated[Path | None, typer.Option(help="File with the URL of the webhook.")] = None,
     notify_on: Annotated[
         list[NotifiedState] | None, typer.Option(help="State to notify of; may be given several times. Default: all.")
     ] = None,
+    notify_trials: Annotated[
+        bool, typer.Option("--notify-trials", help="Notify also of each trial of a sweep. Default: of the sweep alone.")
+    ] = False,
     namespace: Annotated[
         str | None, typer.Option("--namespace", "-n", help="Only TrainJobs of this namespace; default: of all.")
     ] = None,
@@ -72,7 +76,7 @@ def record(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Record the TrainJobs of a cluster until interrupted: what they were, how they ended, metrics, last log lines.
+    """Record TrainJobs and sweeps of a cluster until interrupted: what they were, how they ended, metrics, log lines.
 
     A restart goes on where the last run ended, and loses nothing that the cluster still has. It works with the rights
     of the kubeconfig, or of its pod. Values that may be secret are not stored.
@@ -80,7 +84,7 @@ def record(
     opened = database_of(database)
     if (problem := quantity_problem(retain_size)) is not None:
         raise BadInputError(f"--retain-size: {retain_size}: {problem}")
-    webhook = _webhook(notify_url.strip(), notify_url_file, notify_on)
+    webhook = _webhook(notify_url.strip(), notify_url_file, notify_on, with_trials=notify_trials)
     age = parse_duration(retain, option="--retain").total_seconds()
     retention = RetentionOptions(age, int(parse_quantity(retain_size)))
     configure_logging(json=None, level="info")
@@ -91,7 +95,13 @@ def record(
             await run_sync(opened.migrate)
             async with open_cluster(options) as cluster:
                 recorder = Recorder(
-                    cluster.client, opened, retention, namespace=namespace, server=cluster.server, webhook=webhook
+                    cluster.client,
+                    opened,
+                    retention,
+                    namespace=namespace,
+                    server=cluster.server,
+                    webhook=webhook,
+                    optimization_jobs=cluster.served.resource(OPTIMIZATION_JOBS),
                 )
 
                 async def announce() -> None:
@@ -124,7 +134,7 @@ async def _probes(port: int | None) -> AsyncIterator[anyio.Event]:
         tasks.cancel_scope.cancel()
 
 
-def _webhook(url: str, file: Path | None, states: list[NotifiedState] | None) -> Webhook | None:
+def _webhook(url: str, file: Path | None, states: list[NotifiedState] | None, *, with_trials: bool) -> Webhook | None:
     """Where notifications go, if somewhere."""
     if file is not None:
         try:
@@ -132,7 +142,8 @@ def _webhook(url: str, file: Path | None, states: list[NotifiedState] | None) ->
         except (OSError, UnicodeDecodeError) as error:
             raise BadInputError(f"--notify-url-file: cannot read {file}: {type(error).__name__}") from None
     if not url and file is None:
-        if states:
-            raise BadInputError("--notify-on needs a webhook: --notify-url-file FILE")
+        if states or with_trials:
+            option = "--notify-on" if states else "--notify-trials"
+            raise BadInputError(f"{option} needs a webhook: --notify-url-file FILE")
         return None
-    return Webhook(url, frozenset(state.capitalize() for state in states or NotifiedState))
+    return Webhook(url, frozenset(state.capitalize() for state in states or NotifiedState), with_trials)

@@ -1,5 +1,5 @@
 """The history of trainings: a recorder that follows a cluster, and a database that keeps what the cluster forgets.
 
-`recorder` follows TrainJobs and all that is made for them by informers, and writes to a `database`; `queries` answers
-questions about what was written. Nothing else reads the tables.
+`recorder` follows TrainJobs, all that is made for them, and OptimizationJobs by informers, and writes to a `database`;
+`queries` and `sweep_queries` answer questions about what was written. Nothing else reads the tables.
 """

@@ -1,4 +1,4 @@
-"""What the recorder sees of a cluster: TrainJobs, and what is made for them."""
+"""What the recorder sees of a cluster: TrainJobs, what is made for them, and sweeps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock, move_on_after
 from trainer.kube.objects import Object, ObjectKey, mapping_at
-from trainer.kube.resource import EVENTS, PODS
+from trainer.kube.resource import EVENTS, PODS, Resource
 from trainer.kube.selection import Selection
 from trainer.progress.primary import is_made_of
 from trainer.workloads import JOBSETS
@@ -28,9 +28,10 @@ class ClusterView:
         client: its TrainJobs are converted to v2alpha1.
         clock: for pauses.
         namespace: None for all.
+        optimization_jobs: as the cluster serves them.
     """
 
-    def __init__(self, client: Client, clock: Clock, namespace: str | None) -> None:
+    def __init__(self, client: Client, clock: Clock, namespace: str | None, optimization_jobs: Resource) -> None:
         self._clock = clock
         self._cache = bounded_cache(client, clock)
         where = Selection(namespace)
@@ -38,6 +39,7 @@ class ClusterView:
         self.jobsets = self._cache.informer(JOBSETS, where, optional=True)
         self.pods = self._cache.informer(PODS, Selection(namespace, label_selector=JOBSET_NAME))
         self.pods.add_index(PODS_BY_JOBSET, made_by_jobsets)
+        self.sweeps = self._cache.informer(optimization_jobs, where, optional=True)
         self.events = self._cache.informer(EVENTS, where)
         self._runtimes = {
             CLUSTER_TRAINING_RUNTIMES.kind: self._cache.informer(CLUSTER_TRAINING_RUNTIMES),
@@ -52,7 +54,9 @@ class ClusterView:
         """Wait until TrainJobs are known, and for the rest if it comes; returns what cannot be seen, and why."""
         await self.jobs.wait_for_sync()
         async with move_on_after(self._clock, _SYNC_SECONDS):
-            await self._cache.wait_for_sync()
+            for informer in self._cache.informers:
+                if informer is not self.sweeps:  # which come whenever they can be read
+                    await informer.wait_for_sync()
         return [informer.problem for informer in self._cache.informers if not informer.has_synced and informer.problem]
 
     def jobset_of(self, job: CachedObject) -> CachedObject | None:

@@ -39,7 +39,8 @@ class Comparison:
     result: tuple[Difference, ...]
     """State, reason, time, image, nodes; also what is equal, so that there is something to read."""
     parameters: tuple[Difference, ...]
-    """Those of the command line, and those that the reporter has found; the spec has their words by place."""
+    """Those that a sweep has given, of the command line, and that the reporter has found; the spec has their words by
+    place."""
     spec: tuple[Difference, ...]
     runtime: tuple[Difference, ...]
     """Its spec, and what was rendered of it is not compared."""
@@ -53,7 +54,10 @@ def compare(history: History, left: TrainingRecord, right: TrainingRecord) -> Co
         [history.document(each.uid, kind) or {} for each in (left, right)] for kind in ("trainjob", "runtime")
     )
     sides = zip(jobs, (left, right), strict=True)
-    parameters = [with_reported(_parameters(job), history.parameters(record.uid)) for job, record in sides]
+    parameters = [
+        with_reported(record.assignment, with_reported(_parameters(job), history.parameters(record.uid)))
+        for job, record in sides
+    ]
     metrics = [_last_values(history, each) for each in (left, right)]
     names = dict.fromkeys([*metrics[0], *metrics[1]])
     return Comparison(

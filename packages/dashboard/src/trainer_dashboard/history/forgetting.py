@@ -1,11 +1,14 @@
-"""What retention does to the tables: trainings that are gone go, and the details of those that are there."""
+"""What retention does to the tables: trainings that are gone go, and the details of those that are there.
+
+Trials stay while their sweep runs, and a sweep that is gone goes with the last of its trials.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, exists, func, or_, select, update
 
 from trainer_dashboard.history import schema
 
@@ -17,7 +20,7 @@ _DETAILS = (schema.DOCUMENTS, schema.EVENTS, schema.LOG_TAILS, schema.METRIC_CHU
 
 
 def measure(connection: Connection, cluster: str) -> dict[str, int]:
-    """Count the bytes of a cluster's trainings that may still grow, and return those of all, by namespace."""
+    """Count the bytes of a cluster's trainings that may grow; return those of all, and of sweeps, by namespace."""
     trainings = schema.TRAININGS
     size: Any = _OF_ROWS
     for table in _DETAILS:
@@ -28,14 +31,23 @@ def measure(connection: Connection, cluster: str) -> dict[str, int]:
     is_of_cluster = trainings.c.cluster == cluster
     connection.execute(update(trainings).where(is_of_cluster, may_grow).values(size=size))
     total = select(trainings.c.namespace, func.sum(trainings.c.size)).where(is_of_cluster)
-    rows = connection.execute(total.group_by(trainings.c.namespace))
-    return {str(row[0]): int(row[1]) for row in rows}
+    sizes = {str(row[0]): int(row[1]) for row in connection.execute(total.group_by(trainings.c.namespace))}
+    sweeps = schema.SWEEPS.c
+    of_sweeps = select(sweeps.namespace, func.sum(func.length(sweeps.content) + _OF_ROWS))
+    for row in connection.execute(of_sweeps.where(sweeps.cluster == cluster).group_by(sweeps.namespace)):
+        sizes[str(row[0])] = sizes.get(str(row[0]), 0) + int(row[1])
+    return sizes
 
 
 def forget_older(connection: Connection, cluster: str, moment: float, now: float, limit: int) -> int:
     """Forget trainings of a cluster that were over before a moment, at most so many; returns how many."""
     query = _oldest(cluster, limit).where(moment > _OVER)
-    return _forget(connection, connection.execute(query).all(), now)
+    number = _forget(connection, connection.execute(query).all(), now)
+    if number < limit:
+        sweeps = schema.SWEEPS
+        is_over = func.coalesce(sweeps.c.ended, sweeps.c.deleted) < moment
+        connection.execute(delete(sweeps).where(sweeps.c.cluster == cluster, is_over, _IS_ALONE))
+    return number
 
 
 def forget_bytes(
@@ -52,8 +64,9 @@ def forget_bytes(
 
 
 def forget_cluster(connection: Connection, cluster: str) -> int:
-    """Delete all trainings of a cluster, and return their room; returns how many they were."""
+    """Delete all trainings and sweeps of a cluster, and return their room; returns how many trainings."""
     count = connection.execute(delete(schema.TRAININGS).where(schema.TRAININGS.c.cluster == cluster)).rowcount
+    connection.execute(delete(schema.SWEEPS).where(schema.SWEEPS.c.cluster == cluster))
     give_back(connection)
     return count
 
@@ -61,24 +74,41 @@ def forget_cluster(connection: Connection, cluster: str) -> int:
 _OVER: ColumnElement[Any] = func.coalesce(schema.TRAININGS.c.ended, schema.TRAININGS.c.deleted)
 """When a training ended; when it was deleted, if that was before its end."""
 
+_RUNS: ColumnElement[bool] = exists().where(
+    schema.SWEEPS.c.uid == schema.TRAININGS.c.sweep_uid,
+    schema.SWEEPS.c.ended.is_(None),
+    schema.SWEEPS.c.deleted.is_(None),
+)
+"""Whether the sweep of a training has not ended."""
+_IS_ALONE: ColumnElement[bool] = schema.SWEEPS.c.deleted.is_not(None) & ~exists().where(
+    schema.TRAININGS.c.sweep_uid == schema.SWEEPS.c.uid
+)
+"""Whether a sweep is gone, and so are all its trials."""
+
 
 def _oldest(cluster: str, limit: int) -> Select[Any]:
     """Trainings that still have something to forget, those that were over first."""
     table = schema.TRAININGS.c
     has_something = or_(table.deleted.is_not(None), table.forgotten.is_(None))
-    query = select(table.uid, table.deleted, table.size)
-    return query.where(table.cluster == cluster, _OVER.is_not(None), has_something).order_by(_OVER).limit(limit)
+    query = select(table.uid, table.deleted, table.size, table.sweep_uid)
+    query = query.where(table.cluster == cluster, _OVER.is_not(None), has_something, ~_RUNS)
+    return query.order_by(_OVER).limit(limit)
 
 
 def _forget(connection: Connection, rows: Iterable[Row[Any]], now: float) -> int:
     """Forget those that are gone, and of those that are there all but the row, so that nothing is recorded again."""
     gone: list[str] = []
     present: list[str] = []
+    sweeps: set[str] = set()
     for row in rows:
         (present if row.deleted is None else gone).append(row.uid)
+        if row.deleted is not None and row.sweep_uid is not None:
+            sweeps.add(row.sweep_uid)
     table = schema.TRAININGS
     for start in range(0, len(gone), _AT_ONCE):
         connection.execute(delete(table).where(table.c.uid.in_(gone[start : start + _AT_ONCE])))
+    for uid in sweeps:
+        connection.execute(delete(schema.SWEEPS).where(schema.SWEEPS.c.uid == uid, _IS_ALONE))
     for start in range(0, len(present), _AT_ONCE):
         some = present[start : start + _AT_ONCE]
         # First the row, which others lock while they write its details.

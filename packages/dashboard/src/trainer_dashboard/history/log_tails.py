@@ -22,8 +22,9 @@ from trainer_dashboard.history.content import compressed
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.errors import HistoryError
 from trainer_dashboard.history.persistence import Persistence
-from trainer_dashboard.history.records import has_log_tail, put
+from trainer_dashboard.history.records import has_log_tail
 from trainer_dashboard.history.schema import LOG_TAILS
+from trainer_dashboard.history.statements import put
 from trainer_dashboard.recipe.secret_forms import clean_text
 
 log = get_logger(__name__)

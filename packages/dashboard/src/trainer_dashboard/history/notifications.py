@@ -1,4 +1,4 @@
-"""Notifications by webhook when a training ends, fails or stalls.
+"""Notifications by webhook when a training or a sweep ends, fails or stalls.
 
 What is to be sent is written to the database in the transaction that writes the state, and stays there, so that it is
 sent at least once, also when the recorder is restarted meanwhile. It is sent again where the process is killed, or the
@@ -22,8 +22,8 @@ from trainer.kube.clock import Clock
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import Object, find_condition
+from trainer_dashboard.history.deliveries import DueNotification, due_notifications, note_delivery
 from trainer_dashboard.history.persistence import Persistence
-from trainer_dashboard.history.records import DueNotification, due_notifications, note_delivery
 from trainer_dashboard.recipe.secret_forms import clean_text
 
 log = get_logger(__name__)
@@ -49,6 +49,8 @@ class Webhook:
     url: str = field(repr=False)
     occasions: frozenset[str] = frozenset(OCCASIONS)
     """The conditions that are notified of."""
+    with_trials: bool = False
+    """Whether the trials of sweeps are notified of as well, one by one. Default: their sweep alone."""
 
     def __post_init__(self) -> None:
         """Check the URL.
@@ -80,7 +82,7 @@ def text_about(snapshot: Snapshot) -> str:
 
 
 class Notifier:
-    """Sends what is due about the trainings of one cluster, one after the other; namespaces take turns."""
+    """Sends what is due about the trainings and sweeps of one cluster, one after the other; namespaces take turns."""
 
     def __init__(self, webhook: Webhook, persistence: Persistence, cluster: str, clock: Clock) -> None:
         self._webhook = webhook

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Table, func, or_, select, tuple_
 
 from trainer.kube.objects import Object, mapping_at
 from trainer.progress.curves import Curves
@@ -24,6 +24,8 @@ PAGE = 100
 NAMESPACES = 5000
 """Namespaces of a cluster that are listed."""
 _FIRST = ("trainjob", "runtime", "jobset")
+_SEARCHED = ("namespace", "name", "runtime", "image", "creator", "metric", "message")
+"""Columns with the words of a filter."""
 _SHORTEST_UID = 6
 """Characters of a uid by which a training is found."""
 
@@ -63,6 +65,14 @@ class TrainingRecord:
     nodes: int | None
     creator: str
     progress: int | None
+    sweep_uid: str | None
+    """Of the OptimizationJob whose trial it is; None for one that is no trial."""
+    sweep: str | None
+    """Its name."""
+    trial: int | None
+    """The number of the trial."""
+    assignment: Mapping[str, str]
+    """The parameters of the trial, by name; empty for one that is no trial."""
     metrics: tuple[LastMetric, ...]
     """Some of the last values."""
 
@@ -88,8 +98,12 @@ class Filter:
     name: str = ""
     state: str = ""
     runtime: str = ""
+    sweep: str = ""
+    """Trials of sweeps of this name."""
+    sweep_uid: str = ""
+    """Trials of this sweep."""
     words: tuple[str, ...] = ()
-    """Each is in the namespace, name, runtime, image, creator or message, in whatever case."""
+    """Each is in the namespace, name, runtime, image, creator, metric or message, in whatever case."""
     since: float | None = None
     """Created at this time or later. Default: from the first."""
     before: float | None = None
@@ -147,6 +161,7 @@ class RecordedEvent:
 
 ALL = Filter()
 _LAST_METRICS = msgspec.json.Decoder(tuple[LastMetric, ...])
+_ASSIGNMENT = msgspec.json.Decoder(dict[str, str])
 _COLUMNS = [schema.TRAININGS.c[field.name] for field in fields(TrainingRecord)]
 
 
@@ -170,7 +185,7 @@ class History:
             limit: of the page.
             after: the last training of the page before. Default: this is the first page.
         """
-        return self._read(lambda connection: list(_page(connection, which, limit, after, by_end=by_end)))
+        return self.read(lambda connection: list(_page(connection, which, limit, after, by_end=by_end)))
 
     def pages(self, which: Filter, size: int = 1000) -> Iterator[list[TrainingRecord]]:
         """All trainings, the newest first, page by page."""
@@ -181,12 +196,12 @@ class History:
 
     def namespaces(self, cluster: str) -> list[str]:
         """The namespaces of the trainings of a cluster, in order, and not more than `NAMESPACES`."""
-        return self._read(lambda connection: _namespaces(connection, cluster))
+        return self.read(lambda connection: _namespaces(connection, cluster))
 
     def of_uid(self, uid: str) -> TrainingRecord | None:
         """The training with this uid."""
         query = select(*_COLUMNS).where(schema.TRAININGS.c.uid == uid)
-        return self._read(lambda connection: next((_record(row) for row in connection.execute(query)), None))
+        return self.read(lambda connection: next((_record(row) for row in connection.execute(query)), None))
 
     def newest(self, name: str, namespace: str = "", cluster: str = "") -> TrainingRecord | None:
         """The newest training of a name, in a namespace or in all, of a cluster or of all; None if there is none."""
@@ -209,7 +224,7 @@ class History:
             raise HistoryError(f"the history has no training {reference}")
         begins_so = schema.TRAININGS.c.uid.startswith(reference, autoescape=True)
         query = select(*_COLUMNS).where(begins_so).limit(2)
-        several = self._read(lambda connection: [_record(row) for row in connection.execute(query)])
+        several = self.read(lambda connection: [_record(row) for row in connection.execute(query)])
         if not several:
             raise HistoryError(f"the history has no training {reference}: name one, or the beginning of its uid")
         if len(several) > 1:
@@ -220,7 +235,7 @@ class History:
         """An object of a training as it was last: `trainjob`, `jobset`, `runtime`, or such as `podgroup/NAME`."""
         table = schema.DOCUMENTS.c
         query = select(table.content).where(table.uid == uid, table.kind == kind)
-        content = self._read(lambda connection: connection.scalar(query))
+        content = self.read(lambda connection: connection.scalar(query))
         found: Object | None = inflated(content) if content is not None else None
         return found
 
@@ -233,7 +248,7 @@ class History:
         """All objects of a training as they were last: TrainJob, runtime, JobSet, and what else was rendered for it."""
         table = schema.DOCUMENTS.c
         query = select(table.kind, table.content).where(table.uid == uid)
-        found = dict(self._read(lambda connection: [(row.kind, row.content) for row in connection.execute(query)]))
+        found = dict(self.read(lambda connection: [(row.kind, row.content) for row in connection.execute(query)]))
         found.pop(schema.PARAMETERS, None)
         kinds = [kind for kind in _FIRST if kind in found]
         return [inflated(found[kind]) for kind in [*kinds, *sorted(found.keys() - {*kinds})]]
@@ -243,14 +258,14 @@ class History:
         table = schema.EVENTS.c
         columns = [table[field.name] for field in fields(RecordedEvent)]
         query = select(*columns).where(table.uid == uid).order_by(table.last.desc(), table.event)
-        return self._read(lambda connection: [RecordedEvent(*row) for row in connection.execute(query)])
+        return self.read(lambda connection: [RecordedEvent(*row) for row in connection.execute(query)])
 
     def logged_containers(self, uid: str) -> list[LoggedContainer]:
         """The containers of a training with last lines; those that train come first."""
         table = schema.LOG_TAILS.c
         query = select(table.node, table.container).where(table.uid == uid)
         query = query.order_by(table.is_training.desc(), table.node, table.container)
-        return self._read(lambda connection: [LoggedContainer(*row) for row in connection.execute(query)])
+        return self.read(lambda connection: [LoggedContainer(*row) for row in connection.execute(query)])
 
     def log_tails(self, uid: str, which: Collection[LoggedContainer] | None = None) -> list[LogTail]:
         """The last lines of the logs of a training, or of some of its containers, by node and container."""
@@ -259,7 +274,7 @@ class History:
         query = select(*columns, table.content).where(table.uid == uid).order_by(table.node, table.container)
         if which is not None:
             query = query.where(tuple_(table.node, table.container).in_([*which]))
-        rows = self._read(lambda connection: list(connection.execute(query)))
+        rows = self.read(lambda connection: list(connection.execute(query)))
         return [LogTail(*_with_last(row, tuple(inflated(row[-1])))) for row in rows]
 
     def curves(self, uid: str) -> Curves:
@@ -267,13 +282,14 @@ class History:
         table = schema.METRIC_CHUNKS.c
         last = select(schema.METRIC_LOGS.c.run).where(schema.METRIC_LOGS.c.uid == uid).scalar_subquery()
         query = select(table.number, table.content).where(table.uid == uid, table.run == last).order_by(table.number)
-        rows = self._read(lambda connection: connection.execute(query).all())
+        rows = self.read(lambda connection: connection.execute(query).all())
         curves = curves_of(row.content for row in rows if row.number >= 0)
         posted = posted_curves_of(row.content for row in reversed(rows) if row.number < 0)
         curves.extend({metric: curve for metric, curve in posted.by_metric.items() if metric not in curves.by_metric})
         return curves
 
-    def _read(self, query: Callable[[Connection], _T]) -> _T:
+    def read(self, query: Callable[[Connection], _T]) -> _T:
+        """The answer of a query."""
         return self._database.read(query)
 
 
@@ -283,7 +299,7 @@ def _page(
     table = schema.TRAININGS.c
     time: ColumnElement[Any] = func.coalesce(table.ended, table.deleted) if by_end else table.created
     order = (time.desc(), table.uid.desc())
-    query = select(table.uid).where(*_conditions(which))
+    query = select(table.uid).where(*conditions(which))
     if by_end and not which.only_deleted:
         query = query.where(time.is_not(None))
     if after is not None:
@@ -297,29 +313,30 @@ def _page(
     return map(_record, connection.execute(rows.order_by(*order)))
 
 
-def _conditions(which: Filter) -> Iterator[ColumnElement[bool]]:
-    table = schema.TRAININGS.c
+def conditions(which: Filter, table: Table = schema.TRAININGS) -> Iterator[ColumnElement[bool]]:
+    """What rows of trainings, or of another table, must meet; of columns that the table has."""
+    columns = table.c
     if which.cluster is not None:
-        yield _is_of(which.cluster)
+        yield _is_of(which.cluster, table)
     if which.namespaces is not None:
-        yield table.namespace.in_(sorted(which.namespaces))
-    for column, wanted in ((table.name, which.name), (table.state, which.state), (table.runtime, which.runtime)):
-        if wanted:
-            yield column == wanted
-    searched = (table.namespace, table.name, table.runtime, table.image, table.creator, table.message)
+        yield columns.namespace.in_(sorted(which.namespaces))
+    for name in ("name", "state", "runtime", "sweep", "sweep_uid"):
+        if wanted := getattr(which, name):
+            yield columns[name] == wanted
+    searched = [columns[name] for name in _SEARCHED if name in columns]
     for word in which.words:
         yield or_(*(column.icontains(word, autoescape=True) for column in searched))
     if which.since is not None:
-        yield table.created >= which.since
+        yield columns.created >= which.since
     if which.before is not None:
-        yield table.created < which.before
+        yield columns.created < which.before
     if which.only_deleted:
-        yield table.deleted.is_not(None)
+        yield columns.deleted.is_not(None)
 
 
-def _is_of(cluster: str) -> ColumnElement[bool]:
+def _is_of(cluster: str, table: Table = schema.TRAININGS) -> ColumnElement[bool]:
     """Not by an index: most databases have one cluster, and other columns select more."""
-    return func.coalesce(schema.TRAININGS.c.cluster, "") == cluster
+    return func.coalesce(table.c.cluster, "") == cluster
 
 
 def _namespaces(connection: Connection, cluster: str) -> list[str]:
@@ -339,7 +356,12 @@ def _record(row: Sequence[Any]) -> TrainingRecord:
         metrics = _LAST_METRICS.decode(row[-1])
     except msgspec.DecodeError:
         metrics = ()  # of one training, which costs a list nothing else
-    return TrainingRecord(*_with_last(row, metrics))
+    try:
+        assignment = _ASSIGNMENT.decode(row[-2] or "{}")
+    except msgspec.DecodeError:
+        assignment = {}
+    values: tuple[Any, ...] = (*row[:-2], assignment, metrics)
+    return TrainingRecord(*values)
 
 
 def _with_last(row: Sequence[Any], value: object) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""The recorder: follows the TrainJobs of a cluster and writes what happens to them to the database.
+"""The recorder: follows the TrainJobs and sweeps of a cluster and writes what happens to them to the database.
 
 Informers only say that something has changed; the writer looks at what there is now. What is written has the uid of
 its TrainJob as key, and a log is read on from the position that was written together with its samples, so that a
@@ -18,6 +18,7 @@ from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
 
 from trainer.api.jobset_labels import JOBSET_NAME
+from trainer.api.optimization import OPTIMIZATION_JOBS
 from trainer.explain import Snapshot
 from trainer.framework.status.status import has_ended, state_word
 from trainer.kube.barrier import Barrier
@@ -25,10 +26,11 @@ from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.change_handler import ChangeHandler
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock, SystemClock, move_on_after
-from trainer.kube.events.compact import MESSAGE_LIMIT, last_seen
+from trainer.kube.events.compact import last_seen
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import Object, ObjectKey, mapping_at
 from trainer.kube.queue.fair_queue import FairQueue
+from trainer.kube.resource import Resource
 from trainer_dashboard.history.cluster_identity import cluster_of
 from trainer_dashboard.history.cluster_view import ClusterView
 from trainer_dashboard.history.database import Database
@@ -51,7 +53,9 @@ from trainer_dashboard.history.records import (
     save_trainings,
 )
 from trainer_dashboard.history.retention import Retention, RetentionOptions
-from trainer_dashboard.history.training import bounded, seconds
+from trainer_dashboard.history.sweep_recorder import SweepRecorder
+from trainer_dashboard.history.training import event_row, seconds
+from trainer_dashboard.history.trial import is_trial
 from trainer_dashboard.history.waiting import WaitingEvent, WaitingLog, WaitingTraining, namespace_of
 
 log = get_logger(__name__)
@@ -84,6 +88,7 @@ class Recorder:
         namespace: None for all.
         server: address of the API server, which stands for the cluster where its namespaces may not be read.
         webhook: where notifications go; default: nowhere.
+        optimization_jobs: as the cluster serves them. Default: as v2alpha1.
         clock: for pauses and times.
     """
 
@@ -96,6 +101,7 @@ class Recorder:
         namespace: str | None = None,
         server: str = "",
         webhook: Webhook | None = None,
+        optimization_jobs: Resource = OPTIMIZATION_JOBS,
         clock: Clock | None = None,
     ) -> None:
         self._client = client
@@ -104,8 +110,9 @@ class Recorder:
         self._database = database
         self._namespace = namespace
         self._clock = clock or SystemClock()
-        self._view = ClusterView(client, self._clock, namespace)
+        self._view = ClusterView(client, self._clock, namespace, optimization_jobs)
         self._persistence = Persistence(database, self._clock)
+        self._sweeps = SweepRecorder(self._view.sweeps, self._persistence, self._clock, webhook)
         self._metrics = MetricWriter(client, self._persistence, self._clock)
         self._retention = retention
         self._tails = LogTails(client, database, self._persistence, self._clock)
@@ -149,6 +156,7 @@ class Recorder:
                 for _ in range(_READERS):
                     tasks.start_soon(self._keep_logs)
                 tasks.start_soon(self._metrics.run)
+                tasks.start_soon(self._sweeps.run, cluster, self._namespace)
                 tasks.start_soon(self._check_database)
                 tasks.start_soon(Retention(self._persistence, self._retention, cluster, self._clock).run)
                 if self._webhook is not None:
@@ -217,16 +225,8 @@ class Recorder:
         last = last_seen(obj)
         if job is None or last < str(mapping_at(job.get("metadata")).get("creationTimestamp") or "")[: len(last)]:
             return
-        about, key = mapping_at(obj, "involvedObject"), WaitingEvent(job.key.namespace, job.uid, event.uid)
-        self._events[key] = {
-            "uid": job.uid,
-            "event": event.uid,
-            "last": bounded(last),
-            "type": bounded(obj.get("type")),
-            "reason": bounded(obj.get("reason")),
-            "object": bounded(f"{about.get('kind') or ''} {about.get('name') or ''}", 512),
-            "message": bounded(obj.get("message"), MESSAGE_LIMIT),
-        }
+        key = WaitingEvent(job.key.namespace, job.uid, event.uid)
+        self._events[key] = event_row(obj, job.uid)
         self._put_event(key)
         self._news.set()
 
@@ -314,6 +314,8 @@ class Recorder:
         if self._webhook is None or state == entry.state or state not in self._webhook.occasions:
             return None
         job = entry.job.decode()
+        if is_trial(job) and not self._webhook.with_trials:
+            return None
         objects: list[Object] = []
         if entry.jobset is not None:
             jobset = entry.jobset.decode()

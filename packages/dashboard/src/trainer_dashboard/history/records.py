@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Select, Table, bindparam, delete, exists, func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Select, bindparam, delete, exists, select, update
 
+from trainer.api.metric_curve import CURVE
 from trainer.api.trainjob_status import State
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import Object, mapping_at
@@ -21,13 +21,17 @@ from trainer.view.row import ENDS
 from trainer_dashboard.history import schema
 from trainer_dashboard.history.chunks import MERGED, chunk_of, curves_of, posted_curves_of
 from trainer_dashboard.history.content import compressed, inflated, without_secrets
+from trainer_dashboard.history.deliveries import due_row, save_due
 from trainer_dashboard.history.related_objects import document_kind
+from trainer_dashboard.history.statements import insert, put
 from trainer_dashboard.history.training import row_of
 
 EVENTS_LIMIT = 200
 """Events of one training that are kept, the newest."""
 _AT_REST = ENDS | {State.SUSPENDED.value}
 """States in which the progress, with its last checkpoint, stays as it is."""
+_OF_TRIALS = ("sweep_uid", "sweep", "trial", "assignment")
+"""Columns of a trial, which it keeps also when its sweep is deleted without it."""
 _AT_ONCE = 500
 """Values in one condition IN; databases allow some thousands."""
 
@@ -147,14 +151,10 @@ def save_trainings(
         if uid not in forgotten:
             documents += [{"uid": uid, "kind": kind, "content": content} for kind, content in each.documents.items()]
         if training.notification is not None:
-            occasion, text = training.notification
-            notifications.append(
-                {"uid": uid, "occasion": occasion, "text": text, "state": "due", "attempts": 0, "due": now}
-            )
+            notifications.append(due_row(uid, training.notification, now))
     _put_trainings(connection, rows)
     put(connection, schema.DOCUMENTS, documents)
-    if notifications:
-        connection.execute(_insert(connection, schema.NOTIFICATIONS).on_conflict_do_nothing(), notifications)
+    save_due(connection, schema.NOTIFICATIONS, notifications)
     return [each.written for each in trainings]
 
 
@@ -166,6 +166,8 @@ def _version_of(kind: str, obj: Mapping[str, Any], state: str) -> str:
     status = mapping_at(obj, "status")
     kept = {name: value for name, value in status.items() if state in _AT_REST or name != "trainerStatus"}
     parts = {name: metadata.get(name) for name in ("labels", "annotations", "deletionTimestamp")}
+    if state not in _AT_REST:
+        parts["annotations"] = {k: v for k, v in mapping_at(metadata, "annotations").items() if k != CURVE}
     return hashlib.sha256(msgspec.json.encode([parts, obj.get("spec"), kept])).hexdigest()
 
 
@@ -177,11 +179,13 @@ def _put_trainings(connection: Connection, rows: Sequence[dict[str, Any]]) -> No
     known = _known(connection, [row["uid"] for row in rows])
     new = [row for row in rows if row["uid"] not in known]
     if new:
-        connection.execute(_insert(connection, table).on_conflict_do_nothing(), new)
-    changed = [row | {"key": row["uid"]} for row in rows if row["uid"] in known]
+        connection.execute(insert(connection, table).on_conflict_do_nothing(), new)
+    fixed = {"uid", "cluster", "runtime_version", "creator", "forgotten", *_OF_TRIALS}
+    names = [column.name for column in table.c if column.name not in fixed]
+    # Of a row all that it names is written, whatever the statement says.
+    changed = [{name: row[name] for name in names} | {"key": row["uid"]} for row in rows if row["uid"] in known]
     if changed:
-        fixed = {"uid", "cluster", "size", "runtime_version", "creator", "forgotten"}
-        values: dict[str, Any] = {column.name: bindparam(column.name) for column in table.c if column.name not in fixed}
+        values: dict[str, Any] = {name: bindparam(name) for name in names}
         connection.execute(update(table).where(table.c.uid == bindparam("key")).values(values), changed)
 
 
@@ -269,7 +273,7 @@ def save_samples(connection: Connection, news: Sequence[NewSamples]) -> None:
             }
         )
     if chunks:
-        connection.execute(_insert(connection, schema.METRIC_CHUNKS).on_conflict_do_nothing(), chunks)
+        connection.execute(insert(connection, schema.METRIC_CHUNKS).on_conflict_do_nothing(), chunks)
     put(connection, schema.METRIC_LOGS, logs)
     for new in news:
         if new.posted and new.uid not in forgotten:
@@ -318,11 +322,11 @@ def _put_posted(connection: Connection, uid: str, run: int, curves: Mapping[Metr
     table = schema.METRIC_CHUNKS
     numbers = connection.scalars(_posted(select(table.c.number), uid, run)).all()
     chunk = {"uid": uid, "run": run, "number": min(numbers, default=0) - 1, "content": chunk_of(curves)}
-    connection.execute(_insert(connection, table), [chunk])
+    connection.execute(insert(connection, table), [chunk])
     if len(numbers) + 1 >= MERGED or is_last:
         content = chunk_of(posted_curves_of(connection.scalars(_posted(select(table.c.content), uid, run))).by_metric)
         connection.execute(delete(table).where(table.c.uid == uid, table.c.run == run, table.c.number < 0))
-        connection.execute(_insert(connection, table), [chunk | {"content": content}])
+        connection.execute(insert(connection, table), [chunk | {"content": content}])
 
 
 def _drop_earlier_runs(connection: Connection, runs: Sequence[tuple[str, int]]) -> None:
@@ -342,52 +346,3 @@ def _merge(connection: Connection, uid: str, run: int, first: int) -> None:
     content = chunk_of(curves_of(chunk for _, chunk in found).by_metric)
     connection.execute(delete(table).where(are_they))
     put(connection, table, [{"uid": uid, "run": run, "number": found[-1].number, "content": content}])
-
-
-@dataclass(frozen=True, slots=True)
-class DueNotification:
-    """A notification that is to be sent."""
-
-    uid: str
-    occasion: str
-    text: str
-    attempts: int
-    """Failed ones."""
-
-
-def due_notifications(connection: Connection, cluster: str, now: float) -> list[DueNotification]:
-    """The first that is due of each namespace of a cluster, so that none waits for all of another namespace."""
-    table, trainings = schema.NOTIFICATIONS.c, schema.TRAININGS.c
-    turn = func.row_number().over(partition_by=trainings.namespace, order_by=(table.due, table.uid, table.occasion))
-    due = (
-        select(table.uid, table.occasion, turn.label("turn"))
-        .join(schema.TRAININGS, trainings.uid == table.uid)
-        .where(table.state == "due", table.due <= now, trainings.cluster == cluster)
-        .subquery()
-    )
-    is_it = (table.uid == due.c.uid) & (table.occasion == due.c.occasion) & (due.c.turn == 1)
-    query = select(table.uid, table.occasion, table.text, table.attempts).join(due, is_it).order_by(table.due)
-    return [DueNotification(*row) for row in connection.execute(query)]
-
-
-def note_delivery(connection: Connection, notification: DueNotification, state: str, attempts: int, due: float) -> None:
-    """Say whether a notification was sent, or when to try again."""
-    table = schema.NOTIFICATIONS
-    is_it = (table.c.uid == notification.uid) & (table.c.occasion == notification.occasion)
-    connection.execute(update(table).where(is_it).values(state=state, attempts=attempts, due=due))
-
-
-def put(connection: Connection, table: Table, rows: Iterable[dict[str, Any]]) -> None:
-    """Insert rows, or replace those of the same keys; the last of several with one key counts."""
-    keys = [column.name for column in table.primary_key]
-    unique = {tuple(row[key] for key in keys): row for row in rows}
-    if not unique:
-        return
-    statement = _insert(connection, table)
-    others = {name: statement.excluded[name] for name in table.c.keys() if name not in keys}  # noqa: SIM118 - columns
-    connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=others), list(unique.values()))
-
-
-def _insert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
-    """Both know the same clauses for conflicts."""
-    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)

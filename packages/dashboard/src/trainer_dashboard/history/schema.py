@@ -19,10 +19,17 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0003"
+HEAD = "0004"
 """The version of the tables, that of the newest migration."""
 
 METADATA = MetaData()
+
+
+def _index_of_trials(name: str, first: str, *others: str) -> Index:
+    """Without the trainings that are no trials, which are most."""
+    condition = text(f"{first} IS NOT NULL")
+    return Index(name, first, *others, sqlite_where=condition, postgresql_where=condition)
+
 
 TRAININGS = Table(
     "trainings",
@@ -48,6 +55,10 @@ TRAININGS = Table(
     Column("progress", Integer),
     Column("metrics", Text, nullable=False),
     Column("size", BigInteger, nullable=False),
+    Column("sweep_uid", Text),
+    Column("sweep", Text),
+    Column("trial", Integer),
+    Column("assignment", Text),
     Index("trainings_by_time", "created", "uid"),
     Index("trainings_by_name", "name", "namespace", "created", "uid"),
     Index("trainings_by_namespace", "namespace", "created", "uid"),
@@ -56,11 +67,14 @@ TRAININGS = Table(
     Index("trainings_by_runtime", "runtime", "created", "uid"),
     Index("trainings_present", "cluster", "deleted"),
     Index("trainings_by_end", text("coalesce(ended, deleted)"), "uid"),
+    _index_of_trials("trainings_by_sweep", "sweep", "created", "uid"),
+    _index_of_trials("trainings_of_sweep", "sweep_uid", "trial", "uid"),
 )
 """One row for each TrainJob, by its uid; times are seconds since 1970, and `size` counts the bytes of all its rows.
 
 Of a TrainJob that is in the cluster for longer than the history goes back, the row stays. `forgotten` says when the
-rest went, which is then not recorded again.
+rest went, which is then not recorded again. Of a trial, `sweep_uid` and `sweep` are uid and name of its
+OptimizationJob, and `assignment` are its parameters: JSON, an object of texts.
 """
 
 
@@ -143,3 +157,45 @@ NOTIFICATIONS = Table(
     Index("notifications_due", "state", "due"),
 )
 """What is, or was, to be sent by webhook; the row stays, so that nothing is sent twice."""
+
+SWEEPS = Table(
+    "sweeps",
+    METADATA,
+    Column("uid", Text, primary_key=True),
+    Column("cluster", Text, nullable=False),
+    Column("namespace", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("created", Double, nullable=False),
+    Column("started", Double),
+    Column("ended", Double),
+    Column("deleted", Double),
+    Column("state", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("metric", Text, nullable=False),
+    Column("direction", Text, nullable=False),
+    Column("algorithm", Text, nullable=False),
+    *(Column(name, Integer) for name in ("trials", "running", "succeeded", "failed", "pruned")),
+    Column("best", Text, nullable=False),
+    Column("value", Text, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+    Index("sweeps_by_time", "created", "uid"),
+    Index("sweeps_by_name", "name", "namespace", "created", "uid"),
+    Index("sweeps_by_namespace", "namespace", "created", "uid"),
+    Index("sweeps_present", "cluster", "deleted"),
+)
+"""One row for each OptimizationJob: `trials` is how many it asks for, `best` the name of the TrainJob with the best
+`value`, and `content` the object as documents of trainings are kept."""
+
+SWEEP_NOTIFICATIONS = Table(
+    "sweep_notifications",
+    METADATA,
+    Column("uid", Text, ForeignKey("sweeps.uid", ondelete="CASCADE"), primary_key=True),
+    Column("occasion", Text, primary_key=True),
+    Column("text", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("due", Double, nullable=False),
+    Index("sweep_notifications_due", "state", "due"),
+)
+"""The same as `NOTIFICATIONS`, about sweeps."""

@@ -1,4 +1,4 @@
-"""What is kept of a TrainJob in one row, so that a list reads nothing else."""
+"""What is kept of a TrainJob in one row, so that a list reads nothing else, and of an event about it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from trainer.kube.clock import parse_timestamp
+from trainer.kube.events.compact import MESSAGE_LIMIT, last_seen
 from trainer.kube.objects import (
     Object,
     annotations_of,
@@ -15,11 +16,13 @@ from trainer.kube.objects import (
     mapping_at,
     metadata_of,
     objects_in,
+    uid_of,
 )
 from trainer.progress.interest import MetricValue
 from trainer.progress.primary import training_job
 from trainer.view.row import TrainJobRow
 from trainer.workloads.containers import TRAINER_CONTAINERS
+from trainer_dashboard.history.trial import trial_columns
 from trainer_dashboard.recipe.secret_forms import clean_text
 
 _SHORT, _LONG = 256, 1024
@@ -49,6 +52,7 @@ def row_of(job: Object, *, jobset: Object | None, runtime: Object | None) -> dic
         "nodes": row.nodes,
         "progress": row.progress.percentage,
         "metrics": _as_json(row.progress.metrics),
+        **trial_columns(job),
     }
 
 
@@ -64,6 +68,20 @@ def creator_of(job: Object) -> str:
     managers = [each for each in objects_in(metadata_of(job).get("managedFields")) if not each.get("subresource")]
     first = min(managers, key=lambda each: str(each.get("time") or "9"), default={})
     return bounded(first.get("manager"))
+
+
+def event_row(event: Object, uid: str) -> dict[str, Any]:
+    """What is kept of an event about a TrainJob with this uid, or about what was made for it."""
+    about = mapping_at(event, "involvedObject")
+    return {
+        "uid": uid,
+        "event": uid_of(event),
+        "last": bounded(last_seen(event)),
+        "type": bounded(event.get("type")),
+        "reason": bounded(event.get("reason")),
+        "object": bounded(f"{about.get('kind') or ''} {about.get('name') or ''}", 512),
+        "message": bounded(event.get("message"), MESSAGE_LIMIT),
+    }
 
 
 def bounded(text: object, limit: int = _SHORT) -> str:

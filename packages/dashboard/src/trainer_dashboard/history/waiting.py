@@ -31,6 +31,13 @@ class WaitingLog(NamedTuple):
     container: str
 
 
-def namespace_of(waiting: WaitingTraining | WaitingEvent | WaitingLog) -> str:
+class WaitingSweep(NamedTuple):
+    """An OptimizationJob that has changed."""
+
+    namespace: str
+    uid: str
+
+
+def namespace_of(waiting: WaitingTraining | WaitingEvent | WaitingLog | WaitingSweep) -> str:
     """The namespace whose turn it takes."""
     return waiting.namespace

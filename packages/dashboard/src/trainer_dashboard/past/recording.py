@@ -7,11 +7,13 @@ from typing import Final
 
 from anyio.to_thread import run_sync
 
+from trainer.api.optimization import OPTIMIZATION_JOBS
 from trainer.kube.backoff import Backoff
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock
 from trainer.kube.errors import KubeError, causes_of
 from trainer.kube.logger import get_logger
+from trainer.kube.resource import Resource
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.errors import HistoryError
 from trainer_dashboard.history.recorder import Recorder
@@ -36,6 +38,8 @@ class Recording:
     server: str
     """The address of the API server."""
     clock: Clock
+    optimization_jobs: Resource = OPTIMIZATION_JOBS
+    """As the cluster serves them. Default: as v2alpha1."""
 
     async def run(self, namespace: str) -> None:
         """Record until cancelled; TrainJobs of this namespace alone, or with "" of all."""
@@ -56,6 +60,7 @@ class Recording:
             RetentionOptions(),
             namespace=namespace or None,
             server=self.server,
+            optimization_jobs=self.optimization_jobs,
             clock=self.clock,
         )
         await recorder.run(started=self._announce)
