@@ -80,7 +80,7 @@ def sweeps_of(history: History) -> list[SweepRecord]:
 @pytest.mark.parametrize(
     ("status", "expected"),
     [
-        pytest.param({}, ("Running", "", None, None, "", ""), id="new"),
+        pytest.param({}, ("Submitted", "", None, None, "", ""), id="new"),
         pytest.param(
             {"state": "Running", "trialCounts": {"running": 2, "succeeded": 1}, "result": RESULT},
             ("Running", "", None, 1, "search-trial-2", "0.25"),
@@ -103,7 +103,7 @@ def sweeps_of(history: History) -> list[SweepRecord]:
         ),
         pytest.param(
             {"trialCounts": {"succeeded": "many"}, "result": [], "startTime": "soon"},
-            ("Running", "", None, None, "", ""),
+            ("Submitted", "", None, 0, "", ""),
             id="nonsense",
         ),
     ],

@@ -76,6 +76,9 @@ _COLUMNS: dict[ExportedTable, dict[str, str]] = {
         "creator": "string",
         "progress": "int32",
         "metrics": "string",
+        "sweep": "string",
+        "trial": "int32",
+        "parameters": "string",
     },
     ExportedTable.METRICS: {
         **dict.fromkeys(("uid", "namespace", "name", "metric", "kind"), "string"),
@@ -104,6 +107,9 @@ def _training(record: TrainingRecord) -> Sequence[Any]:
         "runtime": runtime["name"],
         "runtime_version": runtime["version"],
         "metrics": json.dumps(metrics, ensure_ascii=False),
+        "sweep": record.sweep,
+        "trial": record.trial,
+        "parameters": json.dumps(record.assignment, ensure_ascii=False) if record.sweep is not None else None,
     }
     return [values[name] for name in _COLUMNS[ExportedTable.TRAININGS]]
 

@@ -16,8 +16,10 @@ from trainer.kubernetes_yaml import dump, join
 from trainer_dashboard.commands.export import export
 from trainer_dashboard.commands.history_database import DatabaseUrl, open_history
 from trainer_dashboard.commands.past import past_details, past_object, past_table
+from trainer_dashboard.commands.past_sweeps import past_trials, sweep_details, sweep_object, sweep_table
 from trainer_dashboard.commands.record import record
 from trainer_dashboard.history.queries import Filter, only
+from trainer_dashboard.history.sweep_queries import SweepHistory
 
 history = typer.Typer(
     add_completion=False,
@@ -33,6 +35,14 @@ class ListFormat(StrEnum):
     JSON = "json"
 
 
+class SweepFormat(StrEnum):
+    """Values of `--output` of sweeps."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
 @history.callback()
 def _history(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
@@ -46,6 +56,7 @@ def list_trainings(
     name: Annotated[str, typer.Option(help="Only of this name.")] = "",
     state: Annotated[str, typer.Option(help="Only in this state, such as Failed.")] = "",
     runtime: Annotated[str, typer.Option(help="Only on this runtime.")] = "",
+    sweep: Annotated[str, typer.Option(help="Only trials of sweeps of this name.")] = "",
     since: Annotated[str | None, typer.Option(metavar="7d", help="Only created within this time.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="Most trainings that are shown.")] = 100,
     form: Annotated[ListFormat, typer.Option("--output", "-o", help="Output format.")] = ListFormat.TABLE,
@@ -55,11 +66,11 @@ def list_trainings(
     start = None
     if since is not None:
         start = (SystemClock().now() - parse_duration(since)).timestamp()
-    which = Filter(namespaces=only(namespace), name=name, state=state, runtime=runtime, since=start)
+    which = Filter(namespaces=only(namespace), name=name, state=state, runtime=runtime, sweep=sweep, since=start)
     found = open_history(database).trainings(which, limit=limit + 1)
     records = found[:limit]
     if form is ListFormat.JSON:
-        output().file.write(json.dumps([past_object(each) for each in records], indent=2, ensure_ascii=False) + "\n")
+        _say_json([past_object(each) for each in records])
     else:
         for line in past_table(records, output()) if records else ():
             output().print(line)
@@ -94,6 +105,47 @@ def objects(
     if not found:
         raise CommandError(f"the history has no objects of TrainJob {record.namespace}/{record.name} any more")
     output().file.write(join(dump(each) for each in found))
+
+
+@history.command("sweeps")
+def sweeps(
+    sweep: Annotated[str, typer.Argument(help="NAME or NAMESPACE/NAME of one that is shown with its trials.")] = "",
+    *,
+    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only of this namespace.")] = "",
+    state: Annotated[str, typer.Option(help="Only in this state, such as Failed.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Most sweeps that are shown.")] = 100,
+    form: Annotated[SweepFormat, typer.Option("--output", "-o", help="Output format.")] = SweepFormat.TABLE,
+    database: DatabaseUrl = None,
+) -> None:
+    """List sweeps, the newest first, or show one with its trials; as YAML it is the OptimizationJob itself."""
+    opened = SweepHistory(open_history(database))
+    if sweep:
+        one = opened.sweep(f"{namespace}/{sweep}" if namespace and "/" not in sweep else sweep)
+        if form is SweepFormat.YAML:
+            output().file.write(dump(opened.object_of(one.uid)))
+        elif form is SweepFormat.JSON:
+            _say_json(sweep_object(one) | {"trials": past_trials(opened, one)})
+        else:
+            for line in sweep_details(opened, one, output()):
+                output().print(line)
+        return
+    found = opened.sweeps(Filter(namespaces=only(namespace), state=state), limit=limit + 1)
+    records = found[:limit]
+    if form is SweepFormat.YAML:
+        output().file.write(join(dump(opened.object_of(each.uid)) for each in records))
+    elif form is SweepFormat.JSON:
+        _say_json([sweep_object(each) for each in records])
+    else:
+        for line in sweep_table(records, output()) if records else ():
+            output().print(line)
+        if not records:
+            note("the history has no such sweep")
+    if len(found) > limit:
+        note(f"there are more: --limit {10 * limit}")
+
+
+def _say_json(content: object) -> None:
+    output().file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 history.command("record")(record)

@@ -18,6 +18,7 @@ from trainer.cli.jobs.state import STATE_STYLES
 from trainer.cli.processes.state_directory import existing_clusters
 from trainer.progress.interest import MetricValue, by_interest
 from trainer_dashboard.history.queries import History, TrainingRecord
+from trainer_dashboard.history.trial import in_words
 
 _UID = 8
 """Characters of a uid that are shown; they tell trainings of one name apart."""
@@ -67,7 +68,7 @@ def _row(record: TrainingRecord) -> dict[str, str]:
         printable(record.namespace),
         printable(record.name),
         printable(record.state) + ("" if record.deleted is None or record.ended is not None else ", deleted"),
-        _minute(record.created),
+        minute(record.created),
         "" if seconds is None else short_duration(seconds),
         "" if record.nodes is None else str(record.nodes),
         printable(record.runtime),
@@ -86,12 +87,14 @@ def past_details(history: History, record: TrainingRecord, console: Console) -> 
     """One training: its row, what `trainer get NAME` would have said of it, and its events."""
     yield from past_table([record], console)
     yield Text()
-    yield from _labelled("Image", record.image)
+    yield from labelled("Image", record.image)
+    yield from labelled("Sweep", f"{record.sweep}, trial {record.trial}" if record.sweep is not None else "")
+    yield from labelled("Parameters", in_words(record.assignment))
     version = f", {record.runtime_version}" if record.runtime_version else ""
-    yield from _labelled("Runtime", f"{record.runtime_kind} {record.runtime}{version}")
-    yield from _labelled("Deleted", moment(record.deleted) if record.deleted is not None else "")
+    yield from labelled("Runtime", f"{record.runtime_kind} {record.runtime}{version}")
+    yield from labelled("Deleted", moment(record.deleted) if record.deleted is not None else "")
     if record.forgotten is not None:
-        yield from _labelled("Forgotten", f"all but this, {moment(record.forgotten)}")
+        yield from labelled("Forgotten", f"all but this, {moment(record.forgotten)}")
     job = history.document(record.uid, "trainjob")
     if job is not None:
         yield from details(job, datetime.now(UTC), console, is_gone=record.deleted is not None)
@@ -100,18 +103,19 @@ def past_details(history: History, record: TrainingRecord, console: Console) -> 
         yield Text(f"{'Events' if not index else '':<14}", style="bold").append(text, style="not bold default")
 
 
-def _labelled(name: str, text: str) -> Iterator[Text]:
+def labelled(name: str, text: str) -> Iterator[Text]:
+    """A line of details; none where there is no text."""
     if text:
         yield Text(f"{name:<14}", style="bold").append(printable(text), style="not bold default")
 
 
 def moment(seconds: float) -> str:
     """A time to the minute, with its zone."""
-    minute = _minute(seconds)
-    return f"{minute} UTC" if minute else ""
+    text = minute(seconds)
+    return f"{text} UTC" if text else ""
 
 
-def _minute(seconds: float) -> str:
+def minute(seconds: float) -> str:
     """A time in UTC; empty if it is none."""
     try:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M}"
@@ -149,4 +153,6 @@ def past_object(record: TrainingRecord) -> dict[str, Any]:
     )
     runtime = {"kind": record.runtime_kind, "name": record.runtime, "version": record.runtime_version}
     metrics = [{"name": m.name, "value": m.value, "kind": "eval" if m.is_eval else "train"} for m in record.metrics]
-    return {name: getattr(record, name) for name in texts} | times | {"runtime": runtime, "metrics": metrics}
+    trial = {"sweep": record.sweep, "trial": record.trial, "parameters": record.assignment}
+    own = trial if record.sweep is not None else {}
+    return {name: getattr(record, name) for name in texts} | times | {"runtime": runtime, "metrics": metrics} | own

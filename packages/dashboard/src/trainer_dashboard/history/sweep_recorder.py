@@ -20,7 +20,7 @@ from trainer_dashboard.history.errors import HistoryError
 from trainer_dashboard.history.notifications import Webhook
 from trainer_dashboard.history.persistence import Persistence
 from trainer_dashboard.history.records import newest_creation
-from trainer_dashboard.history.sweep import sweep_state, text_about_sweep
+from trainer_dashboard.history.sweep import sweep_row_of, text_about_sweep
 from trainer_dashboard.history.sweep_records import (
     PreparedSweep,
     mark_sweeps_deleted,
@@ -28,7 +28,7 @@ from trainer_dashboard.history.sweep_records import (
     present_sweeps,
     save_sweeps,
 )
-from trainer_dashboard.history.training import bounded, seconds
+from trainer_dashboard.history.training import seconds
 from trainer_dashboard.history.waiting import WaitingSweep, namespace_of
 
 _PAUSE = 1.0
@@ -108,7 +108,7 @@ class SweepRecorder:
         created = seconds(mapping_at(sweep.get("metadata")).get("creationTimestamp"))
         is_new = created is not None and self._newest is not None and created >= self._newest
         if not is_known and not is_new:
-            self._entries[sweep.uid].state = sweep_state(sweep)
+            self._entries[sweep.uid].state = sweep_row_of(sweep.decode())["state"]
 
     def _on_delete(self, sweep: CachedObject) -> None:
         self._on_change(sweep)
@@ -154,7 +154,9 @@ class SweepRecorder:
 
     def _notification(self, entry: _Entry) -> tuple[str, str] | None:
         """Occasion and text, where the sweep has come into a state that the webhook is notified of."""
-        state = bounded(sweep_state(entry.sweep))
-        if self._webhook is None or state == entry.state or state not in self._webhook.occasions:
+        if self._webhook is None:
             return None
-        return state, text_about_sweep(entry.sweep.decode())
+        sweep = entry.sweep.decode()
+        state = sweep_row_of(sweep)["state"]
+        is_wanted = state != entry.state and state in self._webhook.occasions
+        return (state, text_about_sweep(sweep)) if is_wanted else None
