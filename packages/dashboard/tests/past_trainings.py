@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Table
 
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import Object
 from trainer.progress.curves import Curves
 from trainer.progress.samples import MetricId
@@ -15,6 +16,7 @@ from trainer_dashboard.history.content import compressed
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.schema import DOCUMENTS, EVENTS, LOG_TAILS, METRIC_CHUNKS, METRIC_LOGS, TRAININGS
 from trainer_dashboard.history.statements import put
+from trainer_dashboard.history.sweep_records import prepared_sweep, save_sweeps
 
 CLUSTER = "cluster-uid"
 KUBE_SYSTEM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": CLUSTER}}
@@ -36,6 +38,13 @@ def past_training(
 def save(database: Database, *trainings: dict[str, Any]) -> None:
     """Write rows of trainings."""
     _put(database, TRAININGS, trainings)
+
+
+def save_sweep(database: Database, obj: Object, *, cluster: str = CLUSTER, deleted: float | None = None) -> None:
+    """Write an OptimizationJob; `deleted` is seconds after `BEGIN`."""
+    gone = None if deleted is None else BEGIN + deleted
+    prepared = prepared_sweep(CachedObject.of(obj), gone, None)
+    database.write(lambda connection: save_sweeps(connection, [prepared], cluster=cluster, now=0))
 
 
 def save_documents(database: Database, uid: str, **documents: Object) -> None:

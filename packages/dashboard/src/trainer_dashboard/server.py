@@ -279,6 +279,8 @@ class Dashboard:
                 )
             case _, ["history", *rest] if self._past is not None:
                 return await self._past.answer(request, rest, viewer, party, views.namespace)
+            case _, ["past", "sweeps", *rest] if self._past is not None:
+                return await self._past.sweeps.answer(request, rest, viewer, party, views.namespace)
         scope = NamespaceScope(views.namespace, partial(views.board.namespaces, viewer))
         shown = Shown(scope, views.jobs.lister, self._options.home)
         return await self._requests.answer(request, parts, viewer, party, shown)

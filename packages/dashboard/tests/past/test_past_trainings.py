@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from anyio.to_thread import run_sync
 from packages.dashboard.tests.conftest import PAGE, UserClient, Visitor, running, train_job, visiting
 from packages.dashboard.tests.members import TOKEN, ClusterClient
 from packages.dashboard.tests.past_trainings import (
-    KUBE_SYSTEM,
     past_training,
     save,
     save_documents,
@@ -41,31 +40,6 @@ from trainer_dashboard.server import Dashboard, DashboardOptions
 from trainer_kube_testing import ManualClock
 
 ONE = "/api/history/team/demo/one"
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    """A database with tables."""
-    opened = Database(f"sqlite:///{tmp_path}/history.db")
-    opened.migrate()
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def client() -> UserClient:
-    """A cluster that says which one it is."""
-    return UserClient(KUBE_SYSTEM)
-
-
-@pytest.fixture
-def cluster() -> ClusterClient:
-    return ClusterClient(KUBE_SYSTEM)
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
 
 
 def kept(resource: Resource, name: str = "demo") -> Object:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import or_, select
+from sqlalchemy import ColumnElement, func, or_, select
 
 from trainer.kube.objects import Object
 from trainer_dashboard.history import schema
 from trainer_dashboard.history.content import inflated
 from trainer_dashboard.history.errors import HistoryError
-from trainer_dashboard.history.queries import ALL, PAGE, Cursor, Filter, History, TrainingRecord, conditions, only
+from trainer_dashboard.history.queries import (
+    ALL,
+    NAMESPACES,
+    PAGE,
+    Cursor,
+    Filter,
+    History,
+    TrainingRecord,
+    conditions,
+    only,
+)
 
 TRIALS: Final = 1000
 """Trainings of one sweep that are read: a trial that was deleted before its end has several."""
@@ -76,19 +86,25 @@ class SweepHistory:
     def __init__(self, history: History) -> None:
         self._history = history
 
-    def sweeps(self, which: Filter = ALL, *, limit: int = PAGE, after: Cursor | None = None) -> list[SweepRecord]:
+    def sweeps(
+        self, which: Filter = ALL, *, by_end: bool = False, limit: int = PAGE, after: Cursor | None = None
+    ) -> list[SweepRecord]:
         """A page of sweeps, the newest first.
 
         Args:
             which: those that are listed, by what sweeps have of it.
+            by_end: lists those that have ended or are gone, the one that did so last first. Default: by creation.
             limit: of the page.
-            after: the last sweep of the page before, by its creation. Default: this is the first page.
+            after: the last sweep of the page before. Default: this is the first page.
         """
         table = schema.SWEEPS.c
+        time: ColumnElement[Any] = func.coalesce(table.ended, table.deleted) if by_end else table.created
         query = select(*_COLUMNS).where(*conditions(which, schema.SWEEPS))
+        if by_end:
+            query = query.where(time.is_not(None))
         if after is not None:
-            query = query.where(table.created <= after.time, or_(table.created < after.time, table.uid < after.uid))
-        query = query.order_by(table.created.desc(), table.uid.desc()).limit(limit)
+            query = query.where(time <= after.time, or_(time < after.time, table.uid < after.uid))
+        query = query.order_by(time.desc(), table.uid.desc()).limit(limit)
         return self._history.read(lambda connection: [SweepRecord(*row) for row in connection.execute(query)])
 
     def sweep(self, reference: str, cluster: str = "") -> SweepRecord:
@@ -103,6 +119,12 @@ class SweepHistory:
         if found is None:
             raise HistoryError(f"the history has no sweep {reference}: trainer history sweeps lists them")
         return found
+
+    def namespaces(self, cluster: str) -> list[str]:
+        """The namespaces of the sweeps of a cluster, in order, and not more than `NAMESPACES`."""
+        table = schema.SWEEPS.c
+        query = select(table.namespace).where(table.cluster == cluster).distinct().order_by(table.namespace)
+        return self._history.read(lambda connection: [*connection.scalars(query.limit(NAMESPACES))])
 
     def of_uid(self, uid: str) -> SweepRecord | None:
         """The sweep with this uid."""

@@ -27,11 +27,13 @@ def past_row(record: TrainingRecord) -> Object:
         "runtimeKind": record.runtime_kind,
         "runtimeVersion": record.runtime_version,
         "owner": record.creator,
-        "created": _time(record.created),
-        "started": _time(record.started),
-        "ended": _time(record.ended),
-        "deleted": _time(record.deleted),
-        "forgotten": _time(record.forgotten),
+        "sweep": record.sweep,
+        "trial": record.trial,
+        "created": past_time(record.created),
+        "started": past_time(record.started),
+        "ended": past_time(record.ended),
+        "deleted": past_time(record.deleted),
+        "forgotten": past_time(record.forgotten),
         "seconds": record.seconds,
         "metric": metric and {"name": metric.name, "isEval": metric.is_eval, "value": metric.value},
     }
@@ -95,7 +97,7 @@ def past_events(events: Sequence[RecordedEvent]) -> Object:
     }
 
 
-def _time(seconds: float | None) -> str | None:
+def past_time(seconds: float | None) -> str | None:
     """A time as Kubernetes writes it; None for none, and for a number of a damaged row that is no time."""
     try:
         return None if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
