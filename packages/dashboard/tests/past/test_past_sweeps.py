@@ -33,7 +33,8 @@ def complete(name: str = "digits", *, namespace: str = "team", at: str = "10", *
 
 def save_trial(database: Database, job: Object) -> None:
     uid = job["metadata"]["uid"]
-    save(database, past_training(uid, name=job["metadata"]["name"], sweep_uid="uid-of-digits", sweep="digits", trial=2))
+    of_sweep = {"sweep_uid": "uid-of-digits", "sweep": "digits", "trial": 2}
+    save(database, past_training(uid, name=job["metadata"]["name"], deleted=900.0, **of_sweep))
     save_documents(database, uid, trainjob=job)
 
 
@@ -77,6 +78,10 @@ async def test_one(client: UserClient, database: Database) -> None:
     assert [(each["number"], each["state"], each["points"]) for each in content["trials"]] == [
         (2, "Succeeded", [[1, 0.5], [9, 0.25]]),
         (3, "Pruned", []),
+    ]
+    assert [(each["uid"], each["isThere"]) for each in content["trials"]] == [
+        ("uid-of-digits-trial-2", False),
+        ("", False),
     ]
     assert content["trials"][1]["parameters"] == [*VALUES]
     assert (content["importance"]["method"], content["problems"]) == ("", [])

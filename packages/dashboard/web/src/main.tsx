@@ -17,7 +17,7 @@ import { JobPage } from "./job/page";
 import { List } from "./list/list";
 import { LogIn, useSession } from "./login";
 import { Problem } from "./parts";
-import { type Route, jobPath, parse, pastId, pastPath, runtimePath, sweepPath, useLocation, watchMoves } from "./route";
+import { type Route, jobPath, parse, pastId, pastPath, pastSweepPath, runtimePath, sweepPath, useLocation, watchMoves } from "./route";
 import { RuntimeList } from "./runtimes/list";
 import { RuntimePage } from "./runtimes/page";
 import { Header } from "./shell/header";
@@ -26,6 +26,7 @@ import { Toasts } from "./shell/toasts";
 import { NewPage } from "./submit/page";
 import { SweepList } from "./sweeps/list";
 import { SweepPage } from "./sweeps/page";
+import { PastSweepPage } from "./sweeps/past_page";
 import { startTheme } from "./theme";
 
 function App() {
@@ -86,6 +87,8 @@ function View({ of, query, hasSweeps }: { of: Route; query: URLSearchParams; has
       return <SweepList query={query} isShown={hasSweeps} />;
     case "sweep":
       return <SweepPage key={sweepPath(of)} {...of} />;
+    case "pastSweep":
+      return <PastSweepPage key={pastId(of)} {...of} />;
     case "runtimes":
       return <RuntimeList query={query} />;
     case "runtime":
@@ -98,6 +101,7 @@ function pageOf(route: Route): string {
   if (route.view === "job") return jobPath(route.namespace, route.name);
   if (route.view === "past") return pastPath(route);
   if (route.view === "sweep") return sweepPath(route);
+  if (route.view === "pastSweep") return pastSweepPath(route);
   return route.view === "runtime" ? runtimePath(route) : route.view;
 }
 

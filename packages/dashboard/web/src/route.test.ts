@@ -15,6 +15,8 @@ test.each([
   ["/sweeps/a", { view: "sweeps" }],
   ["/sweeps/a/b", { view: "sweep", namespace: "a", name: "b", tab: "overview" }],
   ["/sweeps/a/b/yaml", { view: "sweep", namespace: "a", name: "b", tab: "yaml" }],
+  ["/past-sweeps/a/b/c", { view: "pastSweep", namespace: "a", name: "b", uid: "c" }],
+  ["/past-sweeps/a/b", { view: "list" }],
   ["/new/a/b", { view: "new", namespace: "a", name: "b" }],
   ["/new", { view: "new", namespace: "", name: "" }],
   ["/compare", { view: "compare" }],

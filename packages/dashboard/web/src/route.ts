@@ -19,6 +19,7 @@ export type Route =
   | { view: "cluster" }
   | { view: "sweeps" }
   | { view: "sweep"; namespace: string; name: string; tab: SweepTab }
+  | { view: "pastSweep"; namespace: string; name: string; uid: string }
   | { view: "history" }
   | { view: "past"; namespace: string; name: string; uid: string; tab: PastTab }
   | { view: "compare" }
@@ -37,6 +38,7 @@ export function parse(path: string): Route {
   if (first === "new") return namespace && name ? { view: "new", namespace, name } : { view: "new", namespace: "", name: "" };
   if (first === "compare") return { view: "compare" };
   if (first === "cluster") return { view: "cluster" };
+  if (first === "past-sweeps" && namespace && name && tab) return { view: "pastSweep", namespace, name, uid: tab };
   if (first === "sweeps" && namespace && name) return { view: "sweep", namespace, name, tab: tab === "yaml" ? tab : "overview" };
   if (first === "sweeps") return { view: "sweeps" };
   if (first === "runtimes") return { view: "runtimes" };
@@ -78,6 +80,11 @@ export function pastPath(id: PastId, tab: PastTab = "overview"): string {
 export function sweepPath({ namespace, name }: { namespace: string; name: string }, tab: SweepTab = "overview"): string {
   const base = `/sweeps/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
   return tab === "overview" ? base : `${base}/${tab}`;
+}
+
+/** The path of a sweep that has ended or is gone: several may have had its name. */
+export function pastSweepPath(id: PastId): string {
+  return `/past-sweeps/${pastId(id)}`;
 }
 
 /** The path of a new TrainJob that begins as a trial of a sweep. */

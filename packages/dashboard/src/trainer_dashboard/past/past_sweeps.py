@@ -20,7 +20,7 @@ from trainer.kube.logger import get_logger
 from trainer.kube.objects import Object, ObjectKey, mapping_at
 from trainer_dashboard.access.parties import Party
 from trainer_dashboard.access.viewer import ListableNamespaces, Viewer, may_list
-from trainer_dashboard.history.queries import Cursor, Filter, History
+from trainer_dashboard.history.queries import Cursor, Filter, History, TrainingRecord
 from trainer_dashboard.history.sweep_queries import SweepHistory, SweepRecord
 from trainer_dashboard.past.history_reader import HistoryReader
 from trainer_dashboard.past.past_rows import past_time
@@ -149,7 +149,16 @@ def _sweep(record: SweepRecord, may_see_trials: bool, history: History) -> tuple
     sweep = sweeps.object_of(record.uid)
     jobs = sweeps.train_jobs(record.uid) if may_see_trials else []
     spec = mapping_at(sweep, "spec")
-    return sweep, trials_of(sweep, filter(None, (trial_of(spec, job) for job in jobs)))
+    trials = trials_of(sweep, filter(None, (trial_of(spec, job) for job in jobs)))
+    kept = {each.trial: each for each in sweeps.trials(record.uid)} if may_see_trials else {}
+    return sweep, [each | _presence(kept.get(each["number"])) for each in trials]
+
+
+def _presence(training: TrainingRecord | None) -> Object:
+    """Where the page finds the TrainJob of a trial: on the cluster, or in the history."""
+    if training is None:
+        return {"uid": "", "isThere": False}
+    return {"uid": training.uid, "isThere": training.deleted is None}
 
 
 def _past(record: SweepRecord) -> Object:

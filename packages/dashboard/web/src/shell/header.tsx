@@ -15,7 +15,7 @@ const NOTHING_KNOWN = { hasHistory: false, hasSweeps: false };
 
 const VIEWS: [address: string, title: string, views: Route["view"][]][] = [
   ["/", "TrainJobs", ["list", "job", "compare", "new"]],
-  ["/sweeps", "Sweeps", ["sweeps", "sweep"]],
+  ["/sweeps", "Sweeps", ["sweeps", "sweep", "pastSweep"]],
   ["/history", "History", ["history", "past"]],
   ["/runtimes", "Runtimes", ["runtimes", "runtime"]],
   ["/cluster", "Cluster", ["cluster"]],

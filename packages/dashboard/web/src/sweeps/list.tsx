@@ -1,15 +1,17 @@
 // The list of sweeps.
 
-import { useMemo } from "preact/hooks";
+import { useContext, useMemo } from "preact/hooks";
 import { useNow } from "../clock";
-import { age, short } from "../format";
+import { age, duration, moment, short } from "../format";
+import { HasHistory } from "../history/store";
 import { SearchField } from "../list/keys";
 import { type RowPlace, VirtualTable, useVirtualRows } from "../list/virtual_table";
 import type { SweepRow } from "../model";
 import { Problem, Tone, useTitle } from "../parts";
-import { go, href, onLink, sweepPath } from "../route";
+import { go, href, onLink, pastSweepPath, sweepPath } from "../route";
 import { searched } from "../search";
 import { Command } from "../shell/copy";
+import { type PastSweepRow, useGoneSweeps } from "./past";
 import { useSweeps } from "./store";
 import "./sweeps.css";
 
@@ -36,6 +38,7 @@ export function select(rows: Iterable<SweepRow>, text: string, namespace: string
 export function SweepList({ query, isShown }: { query: URLSearchParams; isShown: boolean }) {
   const { rows, isLoaded, problem } = useSweeps(isShown);
   const text = query.get("q") ?? "";
+  const gone = useGoneSweeps(useContext(HasHistory), text, query.get("namespace") ?? "");
   const shown = useMemo(() => select(rows.values(), text, query.get("namespace") ?? ""), [rows, query.toString()]);
   useTitle("Sweeps");
   const search = (words: string) => {
@@ -49,13 +52,14 @@ export function SweepList({ query, isShown }: { query: URLSearchParams; isShown:
       <main class="wide">
         <h1 tabIndex={-1}>Sweeps</h1>
         <p class="nothing">This cluster has no OptimizationJobs that you may see.</p>
+        <GoneSweeps of={gone} />
       </main>
     );
   return (
     <main class="wide">
       <h1 tabIndex={-1}>Sweeps</h1>
       {problem && <Problem>{problem}</Problem>}
-      {isLoaded && rows.size === 0 ? (
+      {isLoaded && rows.size === 0 && gone.sweeps.length === 0 && !text ? (
         <Nothing />
       ) : (
         <>
@@ -65,9 +69,10 @@ export function SweepList({ query, isShown }: { query: URLSearchParams; isShown:
           <p class="count" role="status">
             {isLoaded ? `${shown.length} of ${rows.size} ${rows.size === 1 ? "sweep" : "sweeps"}` : problem ? "" : "Loading ..."}
           </p>
-          {isLoaded && (shown.length > 0 ? <Table rows={shown} /> : <p class="nothing">No sweep matches.</p>)}
+          {isLoaded && (shown.length > 0 ? <Table rows={shown} /> : <p class="nothing">{rows.size > 0 ? "No sweep matches." : "There are none on the cluster."}</p>)}
         </>
       )}
+      <GoneSweeps of={gone} />
     </main>
   );
 }
@@ -78,6 +83,31 @@ function Nothing() {
       <h2>Search for the best parameters</h2>
       <p>There are no sweeps yet. A sweep trains a script with many parameters, and keeps the best:</p>
       <Command>{"trainer sweep train.py --param 'lr=log(1e-5,1e-1)' --trials 20 --minimize val_loss"}</Command>
+    </section>
+  );
+}
+
+/** The sweeps that are gone from the cluster, and that the history has. */
+function GoneSweeps({ of: { sweeps, next, problem, more } }: { of: ReturnType<typeof useGoneSweeps> }) {
+  const rows = useVirtualRows(sweeps, WIDE, NARROW);
+  const head = COLUMNS.map(([key, title]) => (
+    <div key={key} role="columnheader" class={key} aria-sort={key === "created" ? "descending" : undefined}>
+      {key === "created" ? "Took" : title}
+    </div>
+  ));
+  if (sweeps.length === 0) return problem ? <Problem>{problem}</Problem> : null;
+  return (
+    <section class="gone-sweeps" aria-labelledby="gone-title">
+      <h2 id="gone-title">Gone from the cluster</h2>
+      {problem && <Problem>{problem}</Problem>}
+      <VirtualTable class="sweeps" label="Sweeps that are gone from the cluster" head={head} of={rows} isPartial={Boolean(next)}>
+        {(row, place) => <Row key={row.uid} row={row} place={place} past={row} />}
+      </VirtualTable>
+      {next && (
+        <button type="button" onClick={more}>
+          Show more
+        </button>
+      )}
     </section>
   );
 }
@@ -95,12 +125,12 @@ function Table({ rows }: { rows: readonly SweepRow[] }) {
   );
 }
 
-function Row({ row, place }: { row: SweepRow; place: RowPlace }) {
+function Row({ row, place, past }: { row: SweepRow; place: RowPlace; past?: PastSweepRow }) {
   const now = useNow();
   return (
     <div class="row" {...place}>
       <div role="cell" class="name">
-        <a href={href(sweepPath(row))} onClick={onLink} title={row.name}>
+        <a href={href(past ? pastSweepPath(past) : sweepPath(row))} onClick={onLink} title={row.name}>
           {row.name}
         </a>{" "}
         <span class="namespace">{row.namespace}</span>
@@ -120,8 +150,8 @@ function Row({ row, place }: { row: SweepRow; place: RowPlace }) {
       <div role="cell" class="algorithm">
         {row.algorithm} <span class="quiet">{`${row.parameterCount} ${row.parameterCount === 1 ? "parameter" : "parameters"}`}</span>
       </div>
-      <div role="cell" class="created" title={row.created ?? ""}>
-        {age(row.created, now)}
+      <div role="cell" class="created" title={past ? `Deleted ${moment(past.deleted)}` : (row.created ?? "")}>
+        {past ? past.seconds !== null && duration(past.seconds) : age(row.created, now)}
       </div>
     </div>
   );

@@ -2,10 +2,9 @@
 
 import { useContext } from "preact/hooks";
 import { sweepApiPath } from "../api";
-import { write } from "../history/filters";
 import { HasHistory } from "../history/store";
 import { Back, Problem, Problems, Tone, Yaml, useTitle } from "../parts";
-import { type SweepTab, href, onLink, sweepPath, useLocation } from "../route";
+import { type SweepTab, href, onLink, pastSweepPath, sweepPath, useLocation } from "../route";
 import { SweepActions } from "./actions";
 import { useSweep } from "./store";
 import { SweepFacts } from "./summary";
@@ -34,13 +33,13 @@ export function SweepPage({ namespace, name, tab }: { namespace: string; name: s
         {sweep && !state.isGone && <SweepActions sweep={sweep} />}
       </header>
       {state.problem && <Problem>{state.problem}</Problem>}
-      {state.isGone && <Gone isKnown={sweep !== null} namespace={namespace} name={name} />}
+      {state.isGone && <Gone path={sweep ? pastSweepPath(sweep) : `/sweeps?${new URLSearchParams({ q: name, namespace })}`} isKnown={sweep !== null} />}
       {!sweep && !state.isGone && !state.problem && <p role="status">Loading ...</p>}
       {sweep && (
         <>
           {sweep.message && (sweep.state === "Failed" || sweep.state === "Blocked") && <p class={`message ${sweep.state === "Failed" ? "bad" : ""}`}>{sweep.message}</p>}
           <Problems of={state.problems} />
-          <SweepFacts sweep={sweep} trials={state.trials ?? []} />
+          <SweepFacts sweep={sweep} trials={state.trials ?? []} command={`trainer get sweep ${name} -n ${namespace}`} />
           <nav class="tabs" aria-label="Views of the sweep">
             {TABS.map(([key, title]) => (
               <a key={key} href={href(sweepPath({ namespace, name }, key) + search)} onClick={onLink} aria-current={key === tab ? "page" : undefined}>
@@ -56,16 +55,15 @@ export function SweepPage({ namespace, name, tab }: { namespace: string; name: s
   );
 }
 
-/** Why nothing changes any more, and where its trials may be found. */
-function Gone({ isKnown, namespace, name }: { isKnown: boolean; namespace: string; name: string }) {
-  const path = write({ text: `${name}-trial`, namespace, state: "", onlyDeleted: false });
+/** Why nothing changes any more, and where the history has what it was. */
+function Gone({ isKnown, path }: { isKnown: boolean; path: string }) {
   return (
     <>
       <Problem>{isKnown ? "This sweep was deleted. What is shown was its last state." : "There is no such sweep."}</Problem>
       {useContext(HasHistory) && (
         <p>
           <a href={href(path)} onClick={onLink}>
-            Look for its trials in the history
+            Look for it in the history
           </a>
         </p>
       )}

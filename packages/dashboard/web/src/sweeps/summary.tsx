@@ -10,7 +10,14 @@ import { countsOf } from "./order";
 import { labelOf } from "./ranking";
 import { TrialLink, useTrialPath } from "./trial_link";
 
-export function SweepFacts({ sweep, trials }: { sweep: Sweep; trials: readonly Trial[] }) {
+interface SweepFactsProperties {
+  sweep: Sweep;
+  trials: readonly Trial[];
+  /** The command that shows the same in a terminal. */
+  command: string;
+}
+
+export function SweepFacts({ sweep, trials, command }: SweepFactsProperties) {
   const now = useNow();
   const counts = countsOf(trials);
   const ended = trials.length - counts.Running;
@@ -35,7 +42,7 @@ export function SweepFacts({ sweep, trials }: { sweep: Sweep; trials: readonly T
   return (
     <div class="sweep-facts">
       <Facts of={facts} />
-      <Command>{`trainer get sweep ${sweep.name} -n ${sweep.namespace}`}</Command>
+      <Command>{command}</Command>
     </div>
   );
 }
