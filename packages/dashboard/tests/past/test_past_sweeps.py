@@ -33,7 +33,7 @@ def complete(name: str = "digits", *, namespace: str = "team", at: str = "10", *
 
 def save_trial(database: Database, job: Object) -> None:
     uid = job["metadata"]["uid"]
-    of_sweep = {"sweep_uid": "uid-of-digits", "sweep": "digits", "trial": 2}
+    of_sweep: dict[str, Any] = {"sweep_uid": "uid-of-digits", "sweep": "digits", "trial": 2}
     save(database, past_training(uid, name=job["metadata"]["name"], deleted=900.0, **of_sweep))
     save_documents(database, uid, trainjob=job)
 

@@ -249,6 +249,8 @@ export interface Past {
   forgotten: string | null;
   /** How long it ran. */
   seconds: number | null;
+  /** The sweep that it was a trial of. */
+  trial: { sweep: string; sweepUid: string; number: number | null } | null;
   metric: { name: string; isEval: boolean; value: string } | null;
 }
 

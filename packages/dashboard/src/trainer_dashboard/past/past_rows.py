@@ -27,8 +27,9 @@ def past_row(record: TrainingRecord) -> Object:
         "runtimeKind": record.runtime_kind,
         "runtimeVersion": record.runtime_version,
         "owner": record.creator,
-        "sweep": record.sweep,
-        "trial": record.trial,
+        "trial": None
+        if record.sweep is None
+        else {"sweep": record.sweep, "sweepUid": record.sweep_uid, "number": record.trial},
         "created": past_time(record.created),
         "started": past_time(record.started),
         "ended": past_time(record.ended),

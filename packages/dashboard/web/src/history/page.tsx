@@ -10,7 +10,7 @@ import { moment } from "../format";
 import type { Checkpoint, Job, KubeEvent, MetricNews, Past } from "../model";
 import { Back, Facts, Loading, Problems, RuntimeLink, useTitle } from "../parts";
 import { useAnswer } from "../polling";
-import { type PastId, type PastTab, comparePath, href, jobPath, onLink, pastPath, useLocation } from "../route";
+import { type PastId, type PastTab, comparePath, href, jobPath, onLink, pastPath, pastSweepPath, useLocation } from "../route";
 import { EarlierRuns } from "./earlier";
 import { Ending, took } from "./parts";
 import { apiPath } from "./store";
@@ -89,9 +89,15 @@ function PastFacts({ of, last }: { of: Past; last: Checkpoint | undefined }) {
       {of.runtimeVersion && `, ${of.runtimeVersion}`}
     </>
   );
+  const sweep = of.trial && (
+    <a href={href(pastSweepPath({ namespace: of.namespace, name: of.trial.sweep, uid: of.trial.sweepUid }))} onClick={onLink}>
+      {of.trial.sweep}, trial {of.trial.number}
+    </a>
+  );
   return (
     <Facts
       of={[
+        ["Sweep", sweep ?? ""],
         ["Created", moment(of.created)],
         ["Started", moment(of.started)],
         ["Ended", moment(of.ended)],
