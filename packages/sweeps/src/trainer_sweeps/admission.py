@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import deepcopy
 from dataclasses import replace
 from typing import Final
 
 from trainer.api.invalid_object import InvalidObjectError
-from trainer.api.optimization import OPTIMIZATION_JOBS, variable_of
+from trainer.api.optimization import OPTIMIZATION_JOBS
 from trainer.api.trainingruntime import Runtime
-from trainer.api.trainjob import TRAIN_JOBS, TrainJob
+from trainer.api.trainjob import TrainJob
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Finding, Review
 from trainer.framework.runtimes.alternatives import Alternatives
@@ -18,7 +17,7 @@ from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, RuntimeSou
 from trainer.kube.client import Client
 from trainer.kube.errors import NotFoundError
 from trainer.kube.metrics import Metrics
-from trainer.kube.objects import Object, mapping_at, objects_in
+from trainer.kube.objects import Object, mapping_at
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse, Operation
 from trainer.kube.webhook.server import WebhookServer
 from trainer.v1alpha1.admission import review_train_job as review_released
@@ -27,6 +26,7 @@ from trainer.webhooks.handlers import AdmissionSeries, placed, response_of
 from trainer.webhooks.train_job import review_train_job
 from trainer_sweeps.api.optimizationjob import OptimizationJob
 from trainer_sweeps.api.spec import SearchSpace
+from trainer_sweeps.trials.train_job import train_job_of
 
 _TEMPLATE: Final = "spec.trainJobTemplate"
 _GENERATED: Final = "abcde"
@@ -126,23 +126,12 @@ class _Existing:
 
 
 def _sample(obj: Object, sweep: OptimizationJob, version: Version) -> Object:
-    """A TrainJob as trials will be: with the longest name, and a variable for each parameter."""
-    template, metadata = sweep.spec.train_job_template, mapping_at(obj, "metadata")
-    spec = deepcopy(template.spec)
-    variables = {variable_of(each.name): _value(each.search_space) for each in sweep.spec.parameters}
-    trainer = mapping_at(spec, "trainer")
-    kept = [each for each in objects_in(trainer.get("env")) if each.get("name") not in variables]
-    env = [*kept, *({"name": name, "value": value} for name, value in variables.items())]
-    own: Object = {"name": f"{_name(sweep)}-trial-{sweep.spec.num_trials}"}
-    if namespace := metadata.get("namespace"):
-        own["namespace"] = namespace
-    labelled = template.metadata.to_object() if template.metadata is not None else {}
-    return {
-        "apiVersion": f"{TRAIN_JOBS.group}/{version}",
-        "kind": TRAIN_JOBS.kind,
-        "metadata": labelled | own,
-        "spec": spec | {"trainer": trainer | {"env": env}},
-    }
+    """The last trial, which has the longest name, with a value of each parameter."""
+    named = obj | {"metadata": mapping_at(obj, "metadata") | {"name": _name(sweep)}}
+    assignment = {each.name: _value(each.search_space) for each in sweep.spec.parameters}
+    sample = train_job_of(named, sweep.spec, sweep.spec.num_trials, assignment, version)
+    del sample["metadata"]["ownerReferences"]  # a sweep that is checked may have no uid yet
+    return sample
 
 
 def _name(sweep: OptimizationJob) -> str:
