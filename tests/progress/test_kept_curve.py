@@ -194,6 +194,29 @@ async def test_ordinary_lines_of_one_second(training: Asking) -> None:
         assert training.points == [(1, "0.1"), (2, "0.2"), (3, "0.3")]
 
 
+async def test_lines_before_the_first_message(training: Asking) -> None:
+    """What lines have said counts no more after the first message, also where another manager has read them."""
+    async with training.managed():
+        log = await training.start()
+        await training.clock.advance(1)
+        log.write(b"Namespace(batch=16, loss=0.1)\n")
+        await training.read()
+        assert training.points == [(16, "0.1")]
+    await training.clock.advance(5)
+    log.write(b"batch=17\n")
+    async with training.managed():
+        await training.report('{"currentEpoch": 1, "trainMetrics": {"loss": 0.5}}')
+        await training.clock.advance(5)
+        assert (training.points, training.shown) == (
+            [(1, "0.5")],
+            {"currentEpoch": 1, "trainMetrics": {"loss": "0.5"}},
+        )
+    async with training.managed():
+        await training.tell((None, 0.4))
+        await training.clock.advance(5)
+        assert (training.points, training.shown["currentEpoch"]) == ([(1, "0.4")], 1)
+
+
 async def test_an_answer_that_fails(training: Asking) -> None:
     """A write that fails is made again, with the progress that waited behind it."""
     training.client.faults.fail(statuses.unavailable(), verb="patch", resource=TRAIN_JOBS)

@@ -58,6 +58,8 @@ class Reports:
         self._reader = MessageReader(on_rejected, with_plain_lines=with_plain_lines, shown=self._resumed)
         self._is_plain = False
         """Whether the present run is known by ordinary lines only."""
+        self._resumes_any = goes_on and with_plain_lines
+        """Whether it is not known yet if the status that is continued was made of ordinary lines."""
         self._last_state: Instant | None = None
         """When the last state of a line that went on was read."""
         self._own: tuple[ShownProgress, ...] = (beside,)
@@ -105,7 +107,7 @@ class Reports:
                 continue
             if not message.is_all_dropped:
                 self._turn_to_new_run(time)
-            if self._is_plain and not is_plain:
+            if not is_plain and (self._is_plain or self._resumes_plain(time)):
                 self._run = self._stream_run = TrainingRun()
             self._is_plain = is_plain
             dropped = self._run.take(message, time, adds_metrics=is_plain)
@@ -160,6 +162,11 @@ class Reports:
     def _is_repeated(self, time: Instant) -> bool:
         """Whether the status may have a message of this second already, from an earlier process."""
         return self.since is not None and time.seconds <= self.since.seconds
+
+    def _resumes_plain(self, time: Instant) -> bool:
+        """Whether the status that is continued was made of ordinary lines: no message is of its second."""
+        is_first, self._resumes_any = self._resumes_any, False
+        return is_first and self.since is not None and time.seconds > self.since.seconds
 
     def end_stream(self) -> None:
         """Note that a stream of the log was read to its end, as happens when the container ends."""
