@@ -25,6 +25,7 @@ from trainer.v1alpha1.discovery import Served
 from trainer_kube_testing import FakeClient, ManualClock, RecordedRequest, settle
 from trainer_sweeps.api.optimizationjob import OptimizationJobSpec
 from trainer_sweeps.controllers.choice import Choice
+from trainer_sweeps.controllers.controller import JOINED
 from trainer_sweeps.controllers.metrics import SweepSeries
 from trainer_sweeps.controllers.serving import serve_sweeps
 from trainer_sweeps.search.history import PastTrial
@@ -131,6 +132,8 @@ class Cluster:
         curve = {CURVE: curve_text(*points, is_final=is_final)}
         metadata = trial["metadata"] | {"annotations": annotations_of(trial) | curve}
         await self.put(trial | {"metadata": metadata})
+        if not is_final:
+            await self.pass_time(JOINED)
 
     async def end(self, number: int, value: str | None = "1", *, message: str = "") -> None:
         """A trial completes with a value, or fails without one."""

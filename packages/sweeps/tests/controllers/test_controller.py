@@ -10,6 +10,7 @@ from packages.sweeps.tests.controllers.cluster import Cluster, parameters
 from packages.sweeps.tests.jobs import sweep_object
 from trainer.api.optimization import PRUNED
 from trainer.kube.objects import annotations_of
+from trainer_sweeps.controllers.controller import JOINED
 
 
 async def test_a_whole_sweep(any_cluster: Cluster) -> None:
@@ -229,7 +230,7 @@ async def test_a_trial_that_ends_while_it_is_judged_is_not_pruned(cluster: Clust
         await cluster.report(1, (1, "11"))
         hold = cluster.client.faults.hold(verb="patch")
         cluster.client.faults.release_watches(1)
-        await cluster.pass_time(0)
+        await cluster.pass_time(JOINED)
         assert hold.waiting == 1
         await cluster.end(1, "12")
         hold.release()

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from packages.sweeps.tests.controllers.cluster import Cluster
-from packages.sweeps.tests.jobs import sweep_object
+from packages.sweeps.tests.jobs import curve_text, sweep_object
+from trainer.api.metric_curve import CURVE
+from trainer.kube.objects import annotations_of
 
 RECONCILES = "controller_runtime_reconcile_total"
 
@@ -33,6 +35,19 @@ async def test_the_requests_of_a_sweep(cluster: Cluster) -> None:
             "create trainjobs": 10,
             "apply optimizationjobs": 20,
         }
+
+
+async def test_points_of_many_curves_are_one_look(cluster: Cluster) -> None:
+    """What all trials of a sweep report within two seconds is looked at once."""
+    async with cluster.managed():
+        await cluster.put(sweep_object(numTrials=9, parallelTrials=9, pruneAlgorithm={"median": {}}))
+        before = reconciles(cluster)
+        for number in range(1, 10):
+            trial = cluster.trial(number)
+            annotations = annotations_of(trial) | {CURVE: curve_text((1, "1"))}
+            await cluster.put(trial | {"metadata": trial["metadata"] | {"annotations": annotations}})
+        await cluster.pass_time(60)
+        assert reconciles(cluster) == before + 1
 
 
 @pytest.mark.parametrize("prunes", [pytest.param(True, id="prunes"), pytest.param(False, id="prunes-not")])

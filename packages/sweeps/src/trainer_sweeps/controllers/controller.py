@@ -6,6 +6,7 @@ trials are read from the API server: a cache that lags behind would have trials 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -15,9 +16,10 @@ import msgspec
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.optimization import OPTIMIZATION_JOBS
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.client import DeleteOptions
 from trainer.kube.controller.controller import Controller
-from trainer.kube.controller.handlers import own_key, owner_key
+from trainer.kube.controller.handlers import own_key
 from trainer.kube.controller.predicates import generation_changed
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.controller.sources import Kind
@@ -34,10 +36,12 @@ from trainer_sweeps.controllers.reports import SweepReports
 from trainer_sweeps.controllers.status import Problem, is_stored, next_status, refused_status
 from trainer_sweeps.controllers.sweep import Sweep
 from trainer_sweeps.controllers.train_jobs import FIELD_MANAGER, TakenNameError, TrainJobs
-from trainer_sweeps.controllers.trial_changes import TrialChanges
+from trainer_sweeps.controllers.trial_changes import AnotherPoint, matters, owners_of
 from trainer_sweeps.search.suggestion import AlgorithmUnavailableError
 from trainer_sweeps.trials.trial import Trial
 
+JOINED: Final = 2.0
+"""Seconds in which further points of the curves of a sweep become one look for hopeless trials."""
 SLOWLY: Final = 600.0
 """Seconds after which a library that is missing is looked for again."""
 SOON: Final = 10.0
@@ -74,10 +78,18 @@ class SweepController:
         selection = Selection(namespace)
         sweeps = manager.informer(self._resource, selection, optional=True)
         self._sweeps = sweeps.lister
-        matters = TrialChanges(sweeps.lister)
-        controller = Controller("optimizationjob", manager, self.reconcile, max_concurrent_reconciles=2)
+        self._controller = controller = Controller(
+            "optimizationjob", manager, self.reconcile, max_concurrent_reconciles=2
+        )
         controller.watches_source(Kind(sweeps, own_key, generation_changed))
-        controller.watches(TRAIN_JOBS, owner_key(OPTIMIZATION_JOBS), selection=selection, predicate=matters)
+        controller.watches(TRAIN_JOBS, owners_of, selection=selection, predicate=matters)
+        controller.watches(TRAIN_JOBS, self._later, selection=selection, predicate=AnotherPoint(sweeps.lister))
+
+    def _later(self, train_job: CachedObject) -> Iterable[ObjectKey]:
+        """Map function of trials that joins the points of many curves."""
+        for key in owners_of(train_job):
+            self._controller.enqueue(key, after=JOINED)
+        return ()
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Bring the trials of one OptimizationJob, and its status, closer to what it asks for."""

@@ -20,36 +20,40 @@ _ENDS: Final = (ConditionType.COMPLETE, ConditionType.FAILED)
 _ENDS_IN_JSON: Final = tuple(f'"{each}"'.encode() for each in _ENDS)
 _PRUNES: Final = b'"pruneAlgorithm"'
 
-_owners = owner_key(OPTIMIZATION_JOBS)
+owners_of: Final = owner_key(OPTIMIZATION_JOBS)
 
 
-class TrialChanges:
-    """A predicate of TrainJobs: whether the sweep has to look at the change.
+def matters(old: CachedObject | None, new: CachedObject | None) -> bool:
+    """Whether a trial is new, gone, changed, or has ended, or its curve is complete."""
+    if old is None or new is None:
+        return True
+    if not owners_of(new):
+        return bool(owners_of(old))
+    if (old.generation, old.meta.deletion_timestamp) != (new.generation, new.meta.deletion_timestamp):
+        return True
+    if _has_ended(old) != _has_ended(new):
+        return True
+    before, after = old.annotations, new.annotations
+    if before == after:
+        return False
+    return _without_curve(before) != _without_curve(after) or shows_final_curve(after, new.uid)
+
+
+class AnotherPoint:
+    """A predicate of TrainJobs: whether the curve of a trial has changed, and its sweep prunes.
 
     Args:
-        sweeps: tells which of them prune; only to these another point of a curve matters.
+        sweeps: tells which of them prune.
     """
 
     def __init__(self, sweeps: Lister) -> None:
         self._sweeps = sweeps
 
     def __call__(self, old: CachedObject | None, new: CachedObject | None) -> bool:
-        """Whether it is new, gone, changed, or has ended, or its curve has changed and counts."""
-        if old is None or new is None:
-            return True
-        owners = _owners(new)
-        if not owners:
-            return bool(_owners(old))
-        if (old.generation, old.meta.deletion_timestamp) != (new.generation, new.meta.deletion_timestamp):
-            return True
-        if _has_ended(old) != _has_ended(new):
-            return True
-        before, after = old.annotations, new.annotations
-        if before == after:
+        """Whether the sweep has to look at the curve again."""
+        if old is None or new is None or not any(self._prunes(owner) for owner in owners_of(new)):
             return False
-        if before.get(CURVE) == after.get(CURVE) or _without_curve(before) != _without_curve(after):
-            return True
-        return shows_final_curve(after, new.uid) or any(self._prunes(owner) for owner in owners)
+        return old.annotations.get(CURVE) != new.annotations.get(CURVE)
 
     def _prunes(self, key: ObjectKey) -> bool:
         sweep = self._sweeps.peek(key)
