@@ -8,7 +8,7 @@ import pytest
 
 from packages.sweeps.tests.controllers.cluster import Cluster, parameters
 from packages.sweeps.tests.jobs import sweep_object
-from trainer.api.optimization import PRUNED
+from trainer.api.optimization import ASSIGNMENT, PRUNED
 from trainer.kube.objects import annotations_of
 from trainer_sweeps.controllers.controller import JOINED
 
@@ -198,6 +198,31 @@ async def test_a_trial_that_waits_for_its_curve_is_left_alone(cluster: Cluster) 
         assert cluster.suspended == ["demo-trial-2"]
         await cluster.pass_time(61)
         assert cluster.status["trials"][0]["value"] == "11"
+
+
+async def test_a_trial_that_has_ended_when_its_sweep_fails_counts(cluster: Cluster) -> None:
+    """It is not stopped, and is judged as others are."""
+    async with cluster.managed():
+        await cluster.put(sweep_object(maxFailedTrials=0))
+        await cluster.report(1, (1, "0.5"))
+        await cluster.conclude(1, "Complete")
+        await cluster.end(2, None)
+        assert cluster.status["state"] == "Failed"
+        await cluster.pass_time(61)
+        assert cluster.status["trialCounts"] == {"running": 0, "succeeded": 1, "failed": 1, "pruned": 0}
+        assert cluster.status["result"]["value"] == "0.5"
+
+
+async def test_what_a_user_has_done_to_a_trial_stops_no_sweep(cluster: Cluster) -> None:
+    """Without the annotation of its parameters a trial still counts, and with steps beyond those of the status."""
+    async with cluster.managed():
+        await cluster.put(sweep_object(numTrials=1, parallelTrials=1))
+        patch = {"metadata": {"annotations": {ASSIGNMENT: None}}}
+        await cluster.user.patch(cluster.train_jobs, "demo-trial-1", patch, "default")
+        await cluster.report(1, (2**40, "0.5"), is_final=True)
+        await cluster.conclude(1, "Complete")
+        assert cluster.status["result"] == {"trainJobName": "demo-trial-1", "value": "0.5"}
+        assert cluster.status["trials"][0]["step"] == 2**31 - 1
 
 
 async def test_pruning(any_cluster: Cluster) -> None:

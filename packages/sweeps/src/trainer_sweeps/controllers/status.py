@@ -185,8 +185,12 @@ def _result(sweep: Sweep, names: list[str]) -> Object | None:
     found = best(sweep.ended.values(), sweep.objective)
     if found is None:
         return None
-    values = [ParameterAssignment(name=name, value=found.assignment.get(name, "")) for name in names]
-    return Result(train_job_name=found.name, value=found.value, parameters=values).to_object()
+    values = [
+        ParameterAssignment(name=name, value=value)
+        for name in names
+        if (value := found.assignment.get(name))  # whoever may change the TrainJob may have removed the annotation
+    ]
+    return Result(train_job_name=found.name, value=found.value, parameters=values or None).to_object()
 
 
 def _start(sweep: Sweep) -> str | None:

@@ -87,11 +87,6 @@ class Sweep:
         )
 
     @property
-    def name(self) -> str:
-        """Name of the OptimizationJob."""
-        return name_of(self.stored)
-
-    @property
     def objective(self) -> Objective:
         """What is optimized."""
         return self.spec.objectives[0]
@@ -190,10 +185,10 @@ class Sweep:
 
     def seconds_left(self, now: datetime) -> float | None:
         """Seconds until it is looked at again though nothing changes; None: never."""
-        if self.is_finished:
-            return self.seconds_to_live(now)
         ends = [trial.ended for trial in self.running.values() if trial.ended is not None]
-        return max((min(ends) + PATIENCE - now).total_seconds(), 0.0) if ends else None
+        left = [max((end + PATIENCE - now).total_seconds(), 0.0) for end in ends]
+        to_live = self.seconds_to_live(now)
+        return min(left + ([] if to_live is None else [to_live]), default=None)
 
     def seconds_to_live(self, now: datetime) -> float | None:
         """Seconds until it is deleted, 0 or less when it is due; None: it stays."""

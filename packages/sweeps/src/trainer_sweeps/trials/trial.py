@@ -38,6 +38,9 @@ from trainer_sweeps.trials.names import trial_name
 PATIENCE: Final = timedelta(seconds=60)
 """How long after its end a trial may wait for the last points of its curve, which the manager reads from its log."""
 
+_LARGEST_STEP: Final = 2**31 - 1
+"""The greatest step for which the status has room."""
+
 
 class _Value(msgspec.Struct, frozen=True):
     name: str
@@ -88,7 +91,7 @@ class Trial:
             assignment=assignment_of(annotations),
             curve=curve,
             value=curve.points[-1].value if curve.points else None,
-            step=curve.points[-1].step if curve.points else None,
+            step=min(curve.points[-1].step, _LARGEST_STEP) if curve.points else None,
             started=_moment(metadata_of(train_job).get("creationTimestamp")),
         )
         if (reason := annotations.get(PRUNED)) is not None:
