@@ -7,6 +7,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -276,6 +277,17 @@ def test_a_gaussian_process_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) 
     spec = sweep(algorithm={"gp": {"startupTrials": 5}})
     with pytest.raises(AlgorithmUnavailableError, match=r"needs scipy.*pip install 'trainer-sweeps\[gp\]'"):
         suggestion(spec, 1, history(spec, 6, 0, loss), 7)
+
+
+@pytest.mark.parametrize("algorithm", ["tpe", "cmaEs"])
+def test_suggestions_of_several_threads_do_not_mix(algorithm: str) -> None:
+    """The controller asks for several sweeps at once, and gets what it would get one after the other."""
+    spec = sweep(algorithm={algorithm: {"startupTrials": 5}})
+    past = history(spec, 8, 1, loss)
+    seeds = range(4)
+    with ThreadPoolExecutor(4) as threads:
+        together = [*threads.map(lambda seed: suggestion(spec, seed, past, 10), seeds)]
+    assert together == [suggestion(spec, seed, past, 10) for seed in seeds]
 
 
 def test_studies_are_not_logged(capsys: pytest.CaptureFixture[str]) -> None:
