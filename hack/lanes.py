@@ -46,14 +46,14 @@ LANES = {
     "sweeps": Lane(
         unit=("packages/sweeps/tests",),
         e2e=("e2e/sweeps",),
-        runs=("packages/sweeps/src",),
+        runs=("packages/sweeps/src", "packages/v1_jobs/src/trainer_v1_jobs/katib"),
         reads=("packages/sweeps",),
     ),
     "v1_jobs": Lane(
         unit=("packages/v1_jobs/tests",),
         e2e=("e2e/test_from_v1.py", "e2e/test_v1_jobs.py"),
         runs=("packages/v1_jobs/src",),
-        reads=("packages/v1_jobs", "config/v1", "docs/migrate-from-v1.md"),
+        reads=("packages/v1_jobs", "config/v1", "docs/migrate-from-v1.md", "docs/migrate-from-katib.md"),
     ),
     "dashboard": Lane(
         unit=("packages/dashboard/tests",),

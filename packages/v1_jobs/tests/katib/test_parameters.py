@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from packages.v1_jobs.tests.katib.samples import experiment
 from packages.v1_jobs.tests.katib.test_search import algorithm, converted, refusals
+from trainer.api.invalid_object import InvalidObjectError
 from trainer.kube.objects import Object
+from trainer_sweeps.api.optimizationjob import OptimizationJob
+from trainer_v1_jobs.katib import convert_experiment
 
 LOST_STEP = (
     "spec.parameters[p].feasibleSpace.step: is left out: all values between the bounds are tried; where only some will "
@@ -43,6 +48,7 @@ def interval(least: str, most: str, type_: str = "Float", *, name: str = "unifor
         pytest.param("double", {"min": ".1e-30", "max": "1"}, "tpe", interval("1E-31", "1"), [], id="small"),
         pytest.param("int", {"min": "007", "max": "08"}, "tpe", interval("7", "8", "Int"), [], id="leading zeros"),
         pytest.param("double", {"min": "1", "max": "1.0"}, "tpe", categorical("1"), [], id="one value"),
+        pytest.param("double", {"min": "1", "max": f"1.{'0' * 30}1"}, "tpe", categorical("1"), [], id="one double"),
         pytest.param(
             "double",
             {"min": "0.1", "max": "1", "distribution": "logUniform"},
@@ -76,7 +82,7 @@ def interval(least: str, most: str, type_: str = "Float", *, name: str = "unifor
             id="nearest distribution",
         ),
         pytest.param("discrete", {"list": ["0.1", "0.2"]}, "tpe", categorical("0.1", "0.2"), [], id="discrete"),
-        pytest.param("categorical", {"list": ["a", ""]}, "grid", categorical("a", ""), [], id="categorical"),
+        pytest.param("categorical", {"list": ["a", "b"]}, "grid", categorical("a", "b"), [], id="categorical"),
         pytest.param("int", {"min": "1", "max": "3", "step": "1"}, "tpe", interval("1", "3", "Int"), [], id="one"),
         pytest.param(
             "int", {"min": "8", "max": "30", "step": "8"}, "random", categorical("8", "16", "24"), [], id="random steps"
@@ -107,9 +113,6 @@ def test_spaces(type_: str, space: Object, by: str, expected: Object, lost: list
     assert (spec["parameters"][0]["searchSpace"], found) == (expected, lost)
 
 
-BOUND = "9" * 64
-
-
 @pytest.mark.parametrize(
     ("type_", "space", "by", "problem"),
     [
@@ -130,7 +133,8 @@ BOUND = "9" * 64
         pytest.param("double", {"min": "1", "max": "2"}, "grid", "step: Required value: a grid tries", id="grid step"),
         pytest.param("int", {"min": "1", "max": "101"}, "grid",
                      'step: Invalid value: "1": gives 101 values, and a grid has at most 100', id="long grid"),
-        pytest.param("int", {"min": f"-{BOUND[:-1]}", "max": BOUND}, "grid", "step: Invalid value", id="huge grid"),
+        pytest.param("int", {"min": "0", "max": "9007199254740992"}, "grid", "step: Invalid value", id="huge grid"),
+        pytest.param("categorical", {"list": ["a", ""]}, "tpe", 'list: Invalid value: "": must not be', id="empty"),
         pytest.param("double", {"min": "0", "max": "1e300", "step": "1e-300"}, "grid", "step: Invalid value",
                      id="endless grid"),
     ],
@@ -140,6 +144,21 @@ def test_refused_spaces(type_: str, space: Object, by: str, problem: str) -> Non
     (found,) = refusals(searched(type_, space, by=by))
 
     assert found.replace("[0]", "[p]").startswith(f"spec.parameters[p].feasibleSpace.{problem}")
+
+
+@pytest.mark.parametrize(
+    ("type_", "least", "most", "rule"),
+    [
+        pytest.param("int", "0", "9007199254740993", "integers must be between -2^53 and 2^53", id="integers"),
+        pytest.param("int", "-" + "9" * 63, "9" * 64, "integers must be between -2^53 and 2^53", id="long integers"),
+        pytest.param("double", "-1e308", "1e308", "max - min must be within the range of a double", id="width"),
+    ],
+)
+def test_bounds(type_: str, least: str, most: str, rule: str) -> None:
+    """Intervals that samplers cannot compute with are refused."""
+    (found,) = refusals(searched(type_, {"min": least, "max": most}))
+
+    assert found == f"spec.parameters[p].feasibleSpace: Invalid value: {rule}"
 
 
 @pytest.mark.parametrize(
@@ -171,3 +190,31 @@ def test_too_many() -> None:
     many = [{"name": "lr"} | one, *({"name": f"p{index}"} | one for index in range(100))]
 
     assert refusals(experiment(parameters=many)) == ["spec.parameters: Too many: 101: must have at most 100 items"]
+
+
+NUMBERS = st.one_of(
+    st.integers(-(10**20), 10**20).map(str),
+    st.floats().map(str),
+    st.from_regex(r"[-+]?[0-9]{0,9}\.?[0-9]{0,9}(e[-+]?[0-9]{1,3})?", fullmatch=True),
+)
+
+
+@given(
+    type_=st.sampled_from(["double", "int"]),
+    by=st.sampled_from(["random", "grid", "tpe", "cmaes"]),
+    space=st.fixed_dictionaries(
+        {"min": NUMBERS, "max": NUMBERS},
+        optional={
+            "step": st.one_of(NUMBERS, st.just("1")),
+            "distribution": st.sampled_from(["uniform", "logUniform", "normal", "logNormal"]),
+        },
+    ),
+)
+def test_any_numbers(type_: str, by: str, space: Object) -> None:
+    """What is not refused is a valid OptimizationJob."""
+    obj = searched(type_, space, by=by)
+    try:
+        result = convert_experiment(obj)
+    except InvalidObjectError:
+        return
+    OptimizationJob.from_object(result.optimization_job, strict=True)

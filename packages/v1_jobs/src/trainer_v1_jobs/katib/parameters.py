@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
-from math import prod
 from typing import Final, NamedTuple
 
 from trainer.api.optimization import variable_of
-from trainer.kube.field_errors import invalid, required, too_long, too_many
+from trainer.kube.field_errors import OMITTED, invalid, required, too_long, too_many
 from trainer.kube.objects import Object
 from trainer_v1_jobs.katib.experiment import Parameter
 from trainer_v1_jobs.katib.findings import Findings
@@ -18,6 +18,8 @@ MOST_CHOICES: Final = 100
 LONGEST_NAME: Final = 64
 _LEAST_LOG: Final = {True: Decimal(1), False: Decimal("1e-10")}
 """What Katib takes for bounds of 0 and less of a logUniform, by whether the values are integers."""
+_LARGEST_INTEGER: Final = 2**53
+"""Samplers compute with doubles, which have every integer up to it."""
 _NEAREST: Final = {"normal": "uniform", "logNormal": "logUniform"}
 
 
@@ -63,7 +65,7 @@ def parameters_of(parameters: list[Parameter], algorithm: str, findings: Finding
 
 def size_of(parameters: list[Object]) -> int:
     """The combinations of a grid."""
-    return prod(len(each["searchSpace"]["categorical"]["choices"]) for each in parameters)
+    return math.prod(len(each["searchSpace"]["categorical"]["choices"]) for each in parameters)
 
 
 def _space(parameter: Parameter, algorithm: str, path: str, findings: Findings) -> Object | None:
@@ -84,10 +86,15 @@ def _space(parameter: Parameter, algorithm: str, path: str, findings: Findings) 
 
 
 def _choices(choices: list[str], path: str, findings: Findings) -> Object | None:
-    if choices and len(choices) <= MOST_CHOICES:
+    if not choices:
+        findings.refuse(required(f"{path}.list"))
+    elif len(choices) > MOST_CHOICES:
+        findings.refuse(too_many(f"{path}.list", len(choices), MOST_CHOICES))
+    elif (wrong := next((each for each in choices if not each or "\0" in each), None)) is not None:
+        rule = "must not be empty or have a NUL; write a word such as none, which the program reads as empty"
+        findings.refuse(invalid(f"{path}.list", wrong, rule))
+    else:
         return _categorical(choices)
-    error = too_many(f"{path}.list", len(choices), MOST_CHOICES) if choices else required(f"{path}.list")
-    findings.refuse(error)
     return None
 
 
@@ -107,6 +114,12 @@ def _range(parameter: Parameter, path: str, findings: Findings) -> _Range | None
     assert most is not None
     if least > most:
         findings.refuse(invalid(f"{path}.min", space.min, f"must not be greater than max, which is {space.max}"))
+        return None
+    if is_integer and max(abs(least), abs(most)) > _LARGEST_INTEGER:
+        findings.refuse(invalid(path, OMITTED, "integers must be between -2^53 and 2^53"))
+        return None
+    if not math.isfinite(float(most) - float(least)):
+        findings.refuse(invalid(path, OMITTED, "max - min must be within the range of a double"))
         return None
     if step is not None and step <= 0:
         findings.refuse(invalid(f"{path}.step", space.step, "must be greater than 0"))
@@ -140,7 +153,7 @@ def _interval(found: _Range, parameter: Parameter, algorithm: str, path: str, fi
         rule = "is left out: all values between the bounds are tried; where only some will do, write them as a list"
         findings.lose(f"{path}.step", rule)
     least, text = found.least, space.min or ""
-    if is_log and least <= 0:
+    if is_log and float(least) <= 0:
         least, text = _LEAST_LOG[found.is_integer], ""
         if least > found.most:
             rule = "must be greater than 0 for a logarithmic distribution"
@@ -148,7 +161,7 @@ def _interval(found: _Range, parameter: Parameter, algorithm: str, path: str, fi
             return None
         rule = f"becomes {written(least)}, as with Katib: bounds of a logarithmic distribution are greater than 0"
         findings.lose(f"{path}.min", rule)
-    if least == found.most:
+    if float(least) == float(found.most):
         return _categorical([written(least, text)])
     bounds: Object = {"min": written(least, text), "max": written(found.most, space.max or "")}
     bounds["type"] = "Int" if found.is_integer else "Float"
