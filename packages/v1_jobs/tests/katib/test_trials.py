@@ -77,6 +77,34 @@ def test_losses(trial_spec: Object, lost: list[str]) -> None:
     assert sorted(found) == sorted(lost)
 
 
+def test_roles_that_stay() -> None:
+    """Roles of a TFJob get the parameters each, and keep their restart policies."""
+    pods = {"spec": {"containers": [{"name": "tensorflow", "image": "x", "args": ["${trialParameters.lr}"]}]}}
+    roles = {
+        "PS": {"restartPolicy": "Never", "template": pods},
+        "Worker": {"restartPolicy": "OnFailure", "template": pods},
+    }
+    tf_job = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "spec": {"tfReplicaSpecs": roles}}
+
+    assert converted(experiment(tf_job, {"primaryContainerName": "tensorflow"}))[1] == []
+
+
+def test_a_released_train_job() -> None:
+    """What is lost of a TrainJob has its path in the Experiment."""
+    train_job = {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "spec": {
+            "runtimeRef": {"name": "torch-distributed"},
+            "managedBy": "kueue.x-k8s.io/multikueue",
+            "trainer": {"args": ["${trialParameters.lr}"]},
+        },
+    }
+    (lost,) = converted(experiment(train_job))[1]
+
+    assert lost.startswith(f"{TRIAL}.spec.managedBy: is left out: Kueue sends no TrainJobs of v2alpha1")
+
+
 @pytest.mark.parametrize(
     ("template", "lost"),
     [

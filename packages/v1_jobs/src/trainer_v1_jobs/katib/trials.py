@@ -10,6 +10,7 @@ from typing import Final
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.kueue import queued_as_jobset
 from trainer.api.labels import ANCESTOR_LABEL
+from trainer.api.losses import Losses
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.field_errors import FieldError, forbidden, not_supported, required
 from trainer.kube.objects import Object, mapping_at, objects_in
@@ -33,6 +34,8 @@ _TTL: Final = "ttlSecondsAfterFinished"
 _DEFAULT_CONDITIONS: Final = frozenset(
     f'status.conditions.#(type=="{type_}")#|#(status=="True")#' for type_ in ("Complete", "Succeeded", "Failed")
 )
+_JOINED: Final = frozenset({"TFJob", "MPIJob"})
+"""Kinds whose roles get the variables of a TrainJob although they are Jobs of their own."""
 _FIRST_PODS: Final[Mapping[str, frozenset[str]]] = {
     "training.kubeflow.org/job-role": frozenset({"master"}),
     "training.kubeflow.org/replica-type": frozenset({"master", "launcher", "chief"}),
@@ -189,6 +192,8 @@ def _of_operator(
 
 def _with_one_restart_policy(job: Object, kind: JobKind, findings: Findings) -> Object:
     """Have roles with equal pods start them again alike, so that all of them are nodes, which get the parameters."""
+    if kind.resource.kind in _JOINED:
+        return job
     roles = mapping_at(job, "spec", kind.replicas_field)
     present = [name for name in kind.roles if mapping_at(roles, name).get("replicas") != 0 and name in roles]
     templates = [mapping_at(roles, name).get("template") for name in present]
@@ -234,8 +239,10 @@ def _of_version(train_job: Object, version: Version, findings: Findings) -> Obje
     """A TrainJob for a version."""
     if version == "v2alpha1" and is_decodable(train_job):
         result = decode(train_job)
-        findings.losses.found.extend(_placed(result.losses))
-        return queued_as_jobset(result.object, findings.losses)
+        losses = Losses([*result.losses])
+        train_job = queued_as_jobset(result.object, losses)
+        findings.losses.found.extend(_placed(losses.found))
+        return train_job
     if version == "v1alpha1" and is_encodable(train_job):
         other = encode(train_job)
         findings.losses.found.extend(_placed(other.losses))
