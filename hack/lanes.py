@@ -46,7 +46,11 @@ LANES = {
     "sweeps": Lane(
         unit=("packages/sweeps/tests",),
         e2e=("e2e/sweeps",),
-        runs=("packages/sweeps/src", "packages/v1_jobs/src/trainer_v1_jobs/katib"),
+        runs=(
+            "packages/sweeps/src",
+            "packages/dashboard/src/trainer_dashboard/history",
+            "packages/v1_jobs/src/trainer_v1_jobs/katib",
+        ),
         reads=("packages/sweeps",),
     ),
     "v1_jobs": Lane(

@@ -1,0 +1,43 @@
+"""A manager that serves sweeps, in a cluster that has the kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from e2e.cluster import Cluster
+from e2e.installation import CONFIG
+from e2e.manager import Manager
+from e2e.manager import manager as make_manager
+from e2e.sweeps.sweep import KIND
+
+CONFIGURATION: dict[str, Any] = {
+    "progress": {"statusInterval": "200ms", "readInterval": "50ms"},
+    # One that is killed here has no successor, and would have to wait for its own lease.
+    "leaderElection": {"leaderElect": False},
+}
+
+
+@pytest.fixture(scope="module")
+def manager(session_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Manager]:
+    """Our manager instead of that of the session: it finds the kind at its start, and sees curves sooner."""
+    if session_cluster.get("crd", KIND) is None:
+        definitions = yaml.load_all((CONFIG / "crd/optimizationjobs.yaml").read_text(), yaml.CSafeLoader)
+        session_cluster.belongings.create(session_cluster, *definitions)
+        session_cluster.kubectl("wait", "--for=condition=Established", f"crd/{KIND}", "--timeout=30s")
+    session_cluster.manager.stop()
+    process = make_manager(session_cluster, tmp_path_factory.mktemp("sweeps"), **CONFIGURATION)
+    try:
+        process.start(ready="started manager")
+        yield process
+    finally:
+        process.stop()
+        session_cluster.manager.start(ready="started manager")
+
+
+@pytest.fixture(autouse=True)
+def _serving(manager: Manager) -> None:
+    """Every test here needs it."""
