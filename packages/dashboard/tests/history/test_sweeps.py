@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from anyio.to_thread import run_sync
 from sqlalchemy import Connection
@@ -29,6 +30,7 @@ from trainer_dashboard.history.statements import put
 from trainer_dashboard.history.sweep_queries import SweepHistory, SweepRecord
 from trainer_kube_testing import ManualClock
 
+SECRET = "hunter2hunter2"
 BEGIN = "2026-01-01T00:00:00Z"
 END = "2026-01-01T00:10:00Z"
 SPEC = {
@@ -186,6 +188,37 @@ async def test_what_trials_are(cluster: Cluster) -> None:
         lambda history: compare(history, history.training("search-trial-1"), history.training("other-trial-2"))
     )
     assert compared.parameters == (Difference("lr", "0.1", "0.2"),)
+
+
+async def test_secret_parameters(cluster: Cluster) -> None:
+    """A parameter that is secret by its name is kept nowhere, and the others of its trial are."""
+    parameters = [
+        {"name": "lr", "searchSpace": {}},
+        {"name": "api_key", "searchSpace": {"categorical": {"choices": [SECRET]}}},
+    ]
+    job = optimization_job(trials=[{"number": 1, "state": "Succeeded", "parameterValues": ["0.1", SECRET]}])
+    cluster.client.add(job | {"spec": job["spec"] | {"parameters": parameters}})
+    assigned = json.dumps([{"name": "lr", "value": "0.1"}, {"name": "api_key", "value": SECRET}])
+    cluster.client.add(trial(1, "0.1", **{ASSIGNMENT: assigned}))
+    async with cluster.recorder():
+        await cluster.until(lambda history: sweeps_of(history) and history.trainings())
+    sweep = await cluster.ask(lambda history: SweepHistory(history).object_of("uid-of-search"))
+    (record,) = await cluster.ask(lambda history: history.trainings())
+    (train_job,) = await cluster.ask(lambda history: SweepHistory(history).train_jobs("uid-of-search"))
+    assert SECRET not in json.dumps([sweep, train_job, record.assignment])
+    assert sweep["status"]["trials"][0]["parameterValues"] == ["0.1", "[redacted]"]
+    assert record.assignment == {"lr": "0.1", "api_key": "[redacted]"}
+
+
+@pytest.mark.parametrize("version", ["v1alpha1", "v2alpha1"])
+async def test_versions(clock: ManualClock, database: FailingDatabase, version: str) -> None:
+    """Sweeps are those of the version that the cluster serves."""
+    served = msgspec.structs.replace(OPTIMIZATION_JOBS, version=version)
+    cluster = recorded_cluster(clock, database, served)
+    cluster.client.add(optimization_job(**ended()) | {"apiVersion": served.api_version})
+    async with cluster.recorder(optimization_jobs=served):
+        record = (await cluster.until(sweeps_of))[0]
+    assert (record.state, record.ended) == ("Complete", 1767226200)
 
 
 async def test_curves_alone_are_no_write(cluster: Cluster) -> None:

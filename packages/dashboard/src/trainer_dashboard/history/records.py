@@ -25,6 +25,7 @@ from trainer_dashboard.history.deliveries import due_row, save_due
 from trainer_dashboard.history.related_objects import document_kind
 from trainer_dashboard.history.statements import insert, put
 from trainer_dashboard.history.training import row_of
+from trainer_dashboard.history.trial import trial_without_secrets
 
 EVENTS_LIMIT = 200
 """Events of one training that are kept, the newest."""
@@ -129,7 +130,7 @@ def prepared(training: Training) -> PreparedTraining:
     job = training.job.decode()
     jobset, runtime = (each.decode() if each is not None else None for each in (training.jobset, training.runtime))
     row = row_of(job, jobset=jobset, runtime=runtime)
-    objects = {"trainjob": job, "jobset": jobset, "runtime": runtime}
+    objects = {"trainjob": trial_without_secrets(job), "jobset": jobset, "runtime": runtime}
     objects |= {document_kind(each): each for each in training.related}
     versions = {kind: _version_of(kind, obj, row["state"]) for kind, obj in objects.items() if obj is not None}
     changed = [kind for kind, version in versions.items() if version != training.written.get(kind)]

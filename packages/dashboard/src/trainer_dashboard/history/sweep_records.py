@@ -14,6 +14,7 @@ from trainer_dashboard.history.content import compressed, without_secrets
 from trainer_dashboard.history.deliveries import due_row, save_due
 from trainer_dashboard.history.statements import put
 from trainer_dashboard.history.sweep import sweep_row_of
+from trainer_dashboard.history.trial import sweep_without_secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class PreparedSweep:
 def prepared_sweep(sweep: CachedObject, deleted: float | None, notification: tuple[str, str] | None) -> PreparedSweep:
     """What is to be written of an OptimizationJob, without secrets and compressed; takes a processor some time."""
     obj = sweep.decode()
-    content = compressed(without_secrets(obj))
+    content = compressed(without_secrets(sweep_without_secrets(obj)))
     return PreparedSweep(sweep_row_of(obj) | {"deleted": deleted, "content": content}, notification)
 
 

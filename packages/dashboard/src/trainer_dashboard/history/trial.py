@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import msgspec
 
-from trainer.api.optimization import OPTIMIZATION_JOBS
+from trainer.api.optimization import ASSIGNMENT, OPTIMIZATION_JOBS
 from trainer.kube.logs.redaction import REDACTED
-from trainer.kube.logs.secret_words import is_secret
-from trainer.kube.objects import Object, controller_of, objects_in
+from trainer.kube.logs.secret_words import is_secret, names_secret
+from trainer.kube.objects import Object, annotations_of, controller_of, mapping_at, metadata_of, objects_in
 from trainer_dashboard.recipe.secret_forms import clean_text
 from trainer_dashboard.sweep.rows import LONGEST, PARAMETERS
 from trainer_dashboard.sweep.trials import assignment_of, number_of_trial
@@ -49,6 +49,36 @@ def _without_secrets(values: Iterable[tuple[str, str]]) -> dict[str, str]:
         _text(name): REDACTED if is_secret(name[:LONGEST], value[:LONGEST]) else _text(value)
         for name, value in islice(values, PARAMETERS)
     }
+
+
+def trial_without_secrets(job: Object) -> Object:
+    """A TrainJob whose parameters, in their annotation, are those that are kept; itself where it is no trial."""
+    annotations = annotations_of(job)
+    if ASSIGNMENT not in annotations:
+        return job
+    pairs = [{"name": name, "value": value} for name, value in _without_secrets(assignment_of(job).items()).items()]
+    kept = annotations | {ASSIGNMENT: msgspec.json.encode(pairs).decode()}
+    return job | {"metadata": metadata_of(job) | {"annotations": kept}}
+
+
+def sweep_without_secrets(sweep: Object) -> Object:
+    """An OptimizationJob without secrets among the choices of its parameters, and the values that its trials had."""
+    spec, status = mapping_at(sweep, "spec"), mapping_at(sweep, "status")
+    parameters = objects_in(spec.get("parameters"))
+    names = [str(each.get("name") or "") for each in parameters]
+    if not any(map(names_secret, names)):
+        return sweep  # as nearly always
+    for name, parameter in zip(names, parameters, strict=True):
+        choices = mapping_at(parameter, "searchSpace", "categorical").get("choices") or []
+        choices[:] = [_shown(name, choice) for choice in choices]
+    for trial in objects_in(status.get("trials")):
+        values = trial.get("parameterValues") or []
+        values[:] = [_shown(name, value) for name, value in zip(names, values, strict=False)]
+    return sweep
+
+
+def _shown(name: str, value: object) -> object:
+    return REDACTED if isinstance(value, str) and is_secret(name[:LONGEST], value[:LONGEST]) else value
 
 
 def in_words(assignment: Mapping[str, str]) -> str:
