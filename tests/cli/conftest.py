@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from trainer.api.kubeflow_v1 import PYTORCH_JOBS
+from trainer.api.optimization import OPTIMIZATION_JOBS
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli import current_cluster
@@ -87,8 +88,9 @@ class ConnectedClient(FakeClient):
 @pytest.fixture
 def served() -> FakeClient:
     """The cluster of `cluster`, by the clock of the machine."""
-    resources = [TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS, PYTORCH_JOBS, WORKLOADS[0]]
-    return ConnectedClient(resources=resources)
+    runtimes = [TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES]
+    further = [JOBSETS, PYTORCH_JOBS, WORKLOADS[0], OPTIMIZATION_JOBS]
+    return ConnectedClient(resources=[TRAIN_JOBS, *runtimes, *further])
 
 
 @pytest.fixture

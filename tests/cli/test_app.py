@@ -20,6 +20,7 @@ from trainer.cli.processes.state_directory import StateDirectory
 from trainer.cli.processes.supervisor import ProcessIdentity, RunRecord
 from trainer.v1alpha1.crds import crds
 from trainer.v1alpha1.discovery import Version
+from trainer_sweeps.api.definitions import definition
 from trainer_v1_jobs.api.definitions import served_definitions
 
 JOB = """\
@@ -149,7 +150,7 @@ def test_crds(version: Version) -> None:
     result = CliRunner().invoke(app, f"crds --api-version {version}")
 
     assert result.exit_code == 0
-    assert list(yaml.load_all(result.stdout, yaml.CSafeLoader)) == crds(version)
+    assert list(yaml.load_all(result.stdout, yaml.CSafeLoader)) == [*crds(version), definition(version)]
 
 
 def test_crds_of_v1_jobs() -> None:

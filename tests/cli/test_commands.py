@@ -18,11 +18,11 @@ from trainer.cli.commands import COMMANDS, OF_EXTRAS, Panel
 PROGRAM = """
 import typer
 
-app = typer.Typer(rich_help_panel="Sweeps")
+app = typer.Typer(rich_help_panel="Tuning")
 
 
 @app.command()
-def sweep(trials: int = 3) -> None:
+def tune(trials: int = 3) -> None:
     "Try several learning rates."
     print(f"{trials} trials")
 
@@ -31,19 +31,19 @@ group = typer.Typer(help="What was tried.")
 
 
 @group.command("list")
-def list_sweeps() -> None:
-    "List sweeps."
+def list_tunings() -> None:
+    "List tunings."
     print("none")
 
 
 @group.command()
 def show() -> None:
-    "Show a sweep."
+    "Show a tuning."
 """
 ENTRIES = """
 [trainer.commands]
-sweep = added_commands:app
-sweeps = added_commands:group
+tune = added_commands:app
+tunings = added_commands:group
 broken = added_commands:nothing
 """
 
@@ -68,9 +68,9 @@ def test_the_list_loads_no_command() -> None:
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A distribution that adds three subcommands, one of which cannot be loaded."""
     (tmp_path / "added_commands.py").write_text(PROGRAM)
-    metadata = tmp_path / "trainer_sweeps-1.0.dist-info"
+    metadata = tmp_path / "trainer_tuning-1.0.dist-info"
     metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: trainer-sweeps\nVersion: 1.0\n")
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: trainer-tuning\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text(ENTRIES)
     monkeypatch.syspath_prepend(tmp_path)
     application._installed.cache_clear()
@@ -87,8 +87,8 @@ def run(*arguments: str) -> tuple[int, str]:
 @pytest.mark.usefixtures("installed")
 def test_added_commands() -> None:
     """They run as those of this distribution, as single commands and as groups."""
-    assert run("sweep", "--trials", "5") == (0, "5 trials\n")
-    assert run("sweeps", "list") == (0, "none\n")
+    assert run("tune", "--trials", "5") == (0, "5 trials\n")
+    assert run("tunings", "list") == (0, "none\n")
 
 
 @pytest.mark.usefixtures("installed")
@@ -97,11 +97,11 @@ def test_help() -> None:
     code, text = run("--help")
     assert code == 0
     sections = {part.partition(" ─")[0]: part for part in text.split("╭─ ")}
-    assert "│ sweep " in sections["Sweeps"]
+    assert "│ tune " in sections["Tuning"]
     others = sections[Panel.OTHER]
-    assert "│ sweeps " in others
+    assert "│ tunings " in others
     assert "│ broken " in others
-    assert "trainer-sweeps cannot be loaded" in " ".join(others.replace("│", " ").split())
+    assert "trainer-tuning cannot be loaded" in " ".join(others.replace("│", " ").split())
 
 
 @pytest.mark.usefixtures("installed")
@@ -109,7 +109,7 @@ def test_a_command_that_cannot_be_loaded() -> None:
     """It fails with the distribution and the reason, and harms no other."""
     code, text = run("broken")
     assert code == 1
-    assert "the command broken of trainer-sweeps cannot be loaded: module 'added_commands' has no attribute" in text
+    assert "the command broken of trainer-tuning cannot be loaded: module 'added_commands' has no attribute" in text
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

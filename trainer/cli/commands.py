@@ -96,6 +96,8 @@ OF_EXTRAS = {
         "Serve the dashboard for all users of a cluster, who see what they themselves may see."),
     "history": Listed(Panel.LOOK, "dashboard",
         "List what was trained, also what the cluster has forgotten and `trainer history record` has seen."),
+    "sweeps": Listed(Panel.LOOK, "sweeps",
+        "List sweeps: state, progress, the best value so far, and trials by state."),
     "convert": Listed(Panel.TRY, "v1",
         "Print objects of the other version of the API, jobs of the Training Operator, and Experiments of Katib."),
 }  # fmt: skip

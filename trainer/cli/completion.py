@@ -30,6 +30,24 @@ def train_job_names(context: typer.Context, incomplete: str) -> list[str]:
     return names_of(context, incomplete, TRAIN_JOBS)
 
 
+def object_names(context: typer.Context, incomplete: str) -> list[str]:
+    """The same; behind another kind (`sweep NAME`, `sweep/NAME`) the objects of that, and its word itself."""
+    from trainer.cli.kinds import has_kinds, installed_kinds  # noqa: PLC0415 - only who completes needs it
+
+    jobs = train_job_names(context, incomplete)
+    if not has_kinds():
+        return jobs
+    first, prefix = next(iter(context.params.get("names") or ()), ""), incomplete.partition("/")[0]
+    for kind in installed_kinds():
+        if first in kind.words:
+            return names_of(context, incomplete, kind.resource)
+        if prefix != incomplete and prefix in kind.words:
+            behind = incomplete.removeprefix(f"{prefix}/")
+            return [f"{prefix}/{name}" for name in names_of(context, behind, kind.resource)]
+    words = [kind.words[0] for kind in installed_kinds() if incomplete and not first]
+    return jobs + [word for word in words if word.startswith(incomplete)]
+
+
 def runtime_names(context: typer.Context, incomplete: str) -> list[str]:
     """The runtimes that a TrainJob of that namespace may refer to."""
     return names_of(context, incomplete, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
@@ -72,7 +90,10 @@ def names_of(context: typer.Context, incomplete: str, *resources: Resource) -> l
         with anyio.fail_after(_TIME_LIMIT):
             async with open_cluster(options) as cluster:
                 namespace = given.get("namespace") or cluster.namespace
-                found = [await _listed(cluster.client, resource, namespace) for resource in resources]
+                served = [
+                    cluster.served.resource(each) if each.group == TRAIN_JOBS.group else each for each in resources
+                ]
+                found = [await _listed(cluster.client, resource, namespace) for resource in served]
                 return {name for names in found for name in names if name.startswith(incomplete)}
 
     with redirect_stderr(io.StringIO()):

@@ -118,6 +118,16 @@ class OutputFormat(StrEnum):
     JSON = "json"
 
 
+class GetFormat(StrEnum):
+    """Values of `--output` of commands that list objects, as kubectl has them."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+
+
 Format = Annotated[OutputFormat, typer.Option("--output", "-o", help="Output format.")]
 
 

@@ -72,10 +72,10 @@ class Document:
 
     @property
     def version(self) -> Version | None:
-        """The version of a TrainJob or runtime; None for other kinds."""
-        if self.resource not in _MODELS:
+        """The version of a TrainJob, a runtime or another kind of our group; None for other kinds."""
+        if self.resource.group != TRAIN_JOBS.group:
             return None
-        return "v1alpha1" if self.obj["apiVersion"] == SERVED[self.resource].api_version else "v2alpha1"
+        return "v1alpha1" if self.obj["apiVersion"] == SERVED[TRAIN_JOBS].api_version else "v2alpha1"
 
     @property
     def subject(self) -> str:

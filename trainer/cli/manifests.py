@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -72,10 +73,12 @@ def runtimes(
     return found
 
 
-async def install_definitions(client: Client, clock: Clock | None = None, *, version: Version = "v2alpha1") -> None:
-    """Apply the CustomResourceDefinitions and wait until the server serves them."""
+async def install_definitions(
+    client: Client, clock: Clock | None = None, *, version: Version = "v2alpha1", further: Sequence[Object] = ()
+) -> None:
+    """Apply the CustomResourceDefinitions, and those of further kinds, and wait until the server serves them."""
     clock = clock or SystemClock()
-    definitions = crds(version)
+    definitions = [*crds(version), *further]
     for definition in definitions:
         await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, field_manager=FIELD_MANAGER, force=True)
     async with move_on_after(clock, _ESTABLISHED_SECONDS) as scope:

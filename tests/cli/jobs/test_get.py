@@ -18,8 +18,9 @@ from typer.testing import CliRunner
 from tests.cli.conftest import finished, screen, text_of, train_job
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.app import app
+from trainer.cli.console import GetFormat
 from trainer.cli.jobs.details import details
-from trainer.cli.jobs.get import GetFormat, Report
+from trainer.cli.jobs.get import Report
 from trainer.kube.clock import timestamp
 from trainer.kube.errors import ForbiddenError, ServiceUnavailableError
 from trainer.kube.objects import Object

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -11,13 +12,14 @@ import typer
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import State
-from trainer.cli.completion import train_job_names
+from trainer.cli.completion import object_names
 from trainer.cli.console import complain, note, say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
-from trainer.cli.errors import CommandError, ExitCode
+from trainer.cli.errors import BadInputError, CommandError, ExitCode, GoneError
 from trainer.cli.jobs.find import find_train_job, reference
 from trainer.cli.jobs.kept_checkpoints import KeptCheckpoints
 from trainer.cli.jobs.state import JobState
+from trainer.cli.kinds import Kind, Named, kind_with, named
 from trainer.cli.manifests import FIELD_MANAGER
 from trainer.cli.options import Context, Kubeconfig, Namespace
 from trainer.explain.decision import set_suspend
@@ -28,7 +30,12 @@ from trainer.kube.objects import Object, name_of, namespace_of, uid_of
 
 JobNames = Annotated[
     list[str],
-    typer.Argument(metavar="NAME...", help="Names of TrainJobs.", show_default=False, autocompletion=train_job_names),
+    typer.Argument(
+        metavar="[KIND] NAME...",
+        help="Names of TrainJobs; or a kind such as sweep, and names of it.",
+        show_default=False,
+        autocompletion=object_names,
+    ),
 ]
 
 
@@ -48,12 +55,22 @@ def delete(
 ) -> None:
     """Delete TrainJobs with their pods and everything else that was created for them.
 
+    `trainer delete sweep NAME`, or sweep/NAME, deletes a sweep with its trials.
+
     Checkpoints in a claim are kept, and the command says where they are. The command does not wait until the pods are
     gone. A name that is wrong keeps no other from being deleted.
 
     Exit code: 0; 1 when there is no such TrainJob, or its checkpoints cannot be removed: then it is kept.
     """
-    _change(names, namespace, kubeconfig, context, partial(_delete, checkpoints=checkpoints))
+    objects = _named(names)
+    if checkpoints and (others := [each.name for each in objects if each.kind is not None]):
+        raise BadInputError(f"--checkpoints: is for TrainJobs, and not for {', '.join(others)}")
+
+    async def further(cluster: ConnectedCluster, kind: Kind, name: str, where: str) -> str:
+        return await kind.delete(cluster, name, where)
+
+    of_job = partial(_delete, checkpoints=checkpoints)
+    _change(objects, namespace, kubeconfig, context, _Change(of_job, further))
 
 
 def suspend(
@@ -67,7 +84,7 @@ def suspend(
 
     Exit code: 0; 1 when there is no such TrainJob, or it has ended; the others are changed.
     """
-    _change(names, namespace, kubeconfig, context, partial(_set_suspend, suspend=True))
+    _change(_named(names), namespace, kubeconfig, context, _suspending(suspend=True))
 
 
 def resume(
@@ -77,24 +94,56 @@ def resume(
 
     Exit code: 0; 1 when there is no such TrainJob, or it has ended; the others are changed.
     """
-    _change(names, namespace, kubeconfig, context, partial(_set_suspend, suspend=False))
+    _change(_named(names), namespace, kubeconfig, context, _suspending(suspend=False))
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """One of the changes."""
+
+    of_job: Callable[[Client, Object], Awaitable[None]]
+    """Changes a TrainJob, and says so."""
+    of_kind: Callable[[ConnectedCluster, Kind, str, str], Awaitable[str]]
+    """Changes an object of another kind by name and namespace, and returns what was done."""
+
+    async def make(self, cluster: ConnectedCluster, each: Named, namespace: str) -> None:
+        """Change an object."""
+        if each.kind is not None:
+            say(await self.of_kind(cluster, each.kind, each.name, namespace))
+            return
+        try:
+            job = await find_train_job(cluster.client, each.name, namespace)
+        except GoneError as error:
+            if (kind := await kind_with(cluster, each.name, namespace)) is None:
+                raise
+            raise GoneError(f"{error}; there is {kind.words[0]}/{each.name}") from None
+        await self.of_job(cluster.client, job)
+
+
+def _suspending(*, suspend: bool) -> _Change:
+    async def further(cluster: ConnectedCluster, kind: Kind, name: str, where: str) -> str:
+        return await kind.set_suspend(cluster, name, where, suspend=suspend)
+
+    return _Change(partial(_set_suspend, suspend=suspend), further)
+
+
+def _named(names: Sequence[str]) -> list[Named]:
+    objects = named(names)
+    if not objects:
+        raise BadInputError(f"{names[0]}: the name is missing: write {names[0]} NAME")
+    return objects
 
 
 def _change(
-    names: Sequence[str],
-    namespace: str | None,
-    kubeconfig: Path | None,
-    context: str | None,
-    change: Callable[[Client, Object], Awaitable[None]],
+    objects: Sequence[Named], namespace: str | None, kubeconfig: Path | None, context: str | None, change: _Change
 ) -> None:
-    """Change one TrainJob after the other, and say at the end that some could not be changed by the exit code."""
+    """Change one object after the other, and say at the end that some could not be changed by the exit code."""
 
     async def run(cluster: ConnectedCluster) -> ExitCode:
-        client, where = cluster.client, namespace or cluster.namespace
         code = ExitCode.OK
-        for name in dict.fromkeys(names):
+        for each in objects:
             try:
-                await change(client, await find_train_job(client, name, where))
+                await change.make(cluster, each, namespace or cluster.namespace)
             except (CommandError, ApiError) as error:
                 complain(str(error))
                 code = ExitCode.FAILED

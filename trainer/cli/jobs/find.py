@@ -26,23 +26,37 @@ JobName = Annotated[
 
 async def find_train_job(client: Client, name: str, namespace: str, resource: Resource = TRAIN_JOBS) -> Object:
     """The TrainJob of this name."""
+    return await find_object(client, name, namespace, resource, see="trainer get -A")
+
+
+async def find_object(client: Client, name: str, namespace: str, resource: Resource, *, see: str) -> Object:
+    """The object of this name; `see` is the command that lists all of them.
+
+    Raises:
+        GoneError: there is none; says which there are.
+    """
     try:
         return await client.get(resource, name, namespace)
     except NotFoundError as error:
         if not is_about_an_object(error):
-            raise not_served() from None
-    missing = f"there is no TrainJob {name} in namespace {namespace}"
+            raise not_served(resource) from None
+    missing = f"there is no {resource.kind} {name} in namespace {namespace}"
     try:
-        names = [name_of(job) for job in await list_train_jobs(client, Selection(namespace))]
+        names = [name_of(obj) for obj in await list_objects(client, Selection(namespace), resource)]
     except ForbiddenError:
         raise GoneError(missing) from None
     meant = did_you_mean(name, names)
     there = f"{meant} There" if meant else ": there"
-    raise GoneError(f"{missing}{there} are{f': {listed(names)}' if names else ' none in it (see: trainer get -A)'}")
+    raise GoneError(f"{missing}{there} are{f': {listed(names)}' if names else f' none in it (see: {see})'}")
 
 
 async def list_train_jobs(client: Client, selection: Selection, resource: Resource = TRAIN_JOBS) -> list[Object]:
     """The selected TrainJobs, by namespace and name."""
+    return await list_objects(client, selection, resource)
+
+
+async def list_objects(client: Client, selection: Selection, resource: Resource) -> list[Object]:
+    """The selected objects, by namespace and name."""
     return sorted(await _list(client, resource, selection), key=key_of)
 
 
@@ -60,12 +74,12 @@ async def _list(client: Client, resource: Resource, selection: Selection) -> lis
     try:
         return (await client.list(resource, selection)).items
     except NotFoundError:
-        raise not_served() from None
+        raise not_served(resource) from None
 
 
-def reference(job: Object) -> str:
-    """A TrainJob as kubectl names it: `trainjob.trainer.kubeflow.org/demo`."""
-    return f"{TRAIN_JOBS.kind.lower()}.{TRAIN_JOBS.group}/{name_of(job)}"
+def reference(obj: Object, resource: Resource = TRAIN_JOBS) -> str:
+    """A TrainJob, or an object of another resource, as kubectl names it: `trainjob.trainer.kubeflow.org/demo`."""
+    return f"{resource.kind.lower()}.{resource.group}/{name_of(obj)}"
 
 
 def is_about_an_object(error: NotFoundError) -> bool:
@@ -73,9 +87,9 @@ def is_about_an_object(error: NotFoundError) -> bool:
     return '"' in error.message
 
 
-def not_served() -> CommandError:
-    """The error for a cluster without our kinds."""
+def not_served(resource: Resource = TRAIN_JOBS) -> CommandError:
+    """The error for a cluster without one of our kinds."""
     return CommandError(
-        "the cluster has no CRD for TrainJobs: install it (trainer crds | kubectl apply --server-side -f -), or go on "
-        "with trainer up if that was interrupted"
+        f"the cluster has no CRD for {resource.kind}s: install it (trainer crds | kubectl apply --server-side -f -), "
+        "or go on with trainer up if that was interrupted"
     )

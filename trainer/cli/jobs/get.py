@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -13,8 +12,8 @@ from rich.console import Console
 from rich.text import Text
 
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.cli.completion import train_job_names
-from trainer.cli.console import note, output, terminal_width
+from trainer.cli.completion import object_names
+from trainer.cli.console import GetFormat, note, output, terminal_width
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, identity_of_current, run_on
 from trainer.cli.errors import BadInputError, ExitCode, GoneError
 from trainer.cli.jobs.choice import ALL, JobChoice, Limit, Selector, States
@@ -23,7 +22,8 @@ from trainer.cli.jobs.find import find_train_job, list_train_jobs, reference
 from trainer.cli.jobs.state import JobState
 from trainer.cli.jobs.table import JobTable
 from trainer.cli.jobs.watch import JobWatch
-from trainer.cli.options import Context, Kubeconfig, Namespace
+from trainer.cli.kinds import Asked, Kind, kind_called, named
+from trainer.cli.options import Context, Kubeconfig, Namespace, cluster_options
 from trainer.cli.past import installed_history, newest_of_history
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock, SystemClock
@@ -33,21 +33,14 @@ from trainer.kube.selection import Selection
 from trainer.kubernetes_yaml import dump
 
 
-class GetFormat(StrEnum):
-    """Values of `--output`, as kubectl has them."""
-
-    TABLE = "table"
-    WIDE = "wide"
-    JSON = "json"
-    YAML = "yaml"
-    NAME = "name"
-
-
 def get(
-    name: Annotated[
-        str | None,
+    names: Annotated[
+        list[str] | None,
         typer.Argument(
-            help="Name of one TrainJob, to show it in detail.", show_default=False, autocompletion=train_job_names
+            metavar="[KIND] NAME",
+            help="Name of one TrainJob, to show it in detail; or a kind such as sweep, and the name of one.",
+            show_default=False,
+            autocompletion=object_names,
         ),
     ] = None,
     *,
@@ -74,11 +67,16 @@ def get(
     Those that run come first, then the newest. The line of one that waits or has failed says why. With --watch the
     table stays up to date until it is interrupted; with a NAME until that TrainJob has ended.
 
+    Where sweeps are installed, `trainer get sweep NAME`, or sweep/NAME, shows one with its trials.
+
     Exit code: 0; with --watch and a NAME 0 when the TrainJob is Complete, 1 when it Failed or was deleted.
     """
+    kind, name = _one(names or ())
     if all_namespaces and (name or namespace):
         raise BadInputError("--all-namespaces cannot be combined with a NAME or with --namespace")
     choice = JobChoice.parse(states or (), selector, limit)
+    if kind is not None and (choice != ALL or history):
+        raise BadInputError("--state, --selector, --limit and --history are for TrainJobs")
     if choice != ALL and (name or history):
         raise BadInputError("--state, --selector and --limit cannot be combined with a NAME or with --history")
     if watch and limit is not None:
@@ -96,6 +94,8 @@ def get(
 
     async def show(cluster: ConnectedCluster) -> int:
         where = None if all_namespaces else namespace or cluster.namespace
+        if kind is not None:
+            return await kind.show(cluster, Asked(name, where, form, is_watch=watch, target=target))
         stored = cluster.served.resource(TRAIN_JOBS)
         report = Report(
             form, output(), SystemClock(), name=name, namespace=where, is_watch=watch, stored=stored, choice=choice
@@ -107,8 +107,18 @@ def get(
                 raise
             raise GoneError(f"{error}; the history has it: trainer get {name} --history") from None
 
-    options = current_cluster(kubeconfig, context)
+    options, target = current_cluster(kubeconfig, context), cluster_options(kubeconfig, context)
     raise typer.Exit(run_on(options, show))
+
+
+def _one(words: Sequence[str]) -> tuple[Kind | None, str | None]:
+    """The kind and the name that a command line asks for; None stands for TrainJobs, and for all."""
+    found = named(words)
+    if len(found) > 1:
+        raise BadInputError(f"{' '.join(words)}: show one at a time: trainer get NAME, or trainer get KIND NAME")
+    if words and not found:  # a kind alone
+        return kind_called(words[0]), None
+    return (found[0].kind, found[0].name) if found else (None, None)
 
 
 _PAST_FORMATS: dict[GetFormat, Callable[[Object], str]] = {

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from anyio.to_thread import run_sync
 
 from trainer.cli.console import say
 from trainer.cli.current_cluster import warning_user
 from trainer.cli.documents import Document, read_documents, version_of
 from trainer.cli.errors import BadInputError
+from trainer.cli.kinds import further_definitions
 from trainer.cli.local.cluster import Network, NodeResources, PodNetworkMode, cluster_command
 from trainer.cli.local.manager import prepare_manager, wait_for_admission
 from trainer.cli.local.readiness import cluster_answers, manager_answers
@@ -71,7 +73,7 @@ async def _demo(documents: list[Document], directory: Path, pod_network: PodNetw
         child_process("dev cluster", cluster, directory / "cluster.log", cluster_answers(kubeconfig)),
         connect(warning_user(ConnectionOptions(kubeconfig=kubeconfig))) as client,
     ):
-        await install_definitions(client, version=version)
+        await install_definitions(client, version=version, further=await run_sync(further_definitions, version))
         say("starting the controller manager")
         manager = await prepare_manager(
             client,

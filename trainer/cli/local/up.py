@@ -18,6 +18,7 @@ from anyio.to_thread import run_sync
 from trainer.cli.console import note, quote, say
 from trainer.cli.current_cluster import identity_of, warning_user
 from trainer.cli.errors import CommandError
+from trainer.cli.kinds import further_definitions
 from trainer.cli.local.cluster import (
     FeatureGates,
     GangSchedulers,
@@ -147,7 +148,7 @@ async def _up(state: StateDirectory, contexts: Contexts, wanted: _Wanted) -> int
         await run_sync(state.identity_file.write_text, await identity_of(client))
         version = _version(await served_versions(client), wanted.version, state)
         with steps.step("install the definitions"):
-            await install_definitions(client, version=version)
+            await install_definitions(client, version=version, further=await run_sync(further_definitions, version))
             if version == "v1alpha1":
                 await publish_version(client)
         with steps.step("start the manager"):

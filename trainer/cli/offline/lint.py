@@ -24,6 +24,7 @@ from trainer.cli.documents import (
     repetitions,
 )
 from trainer.cli.errors import BadInputError, ExitCode
+from trainer.cli.kinds import extra_of, further_types, not_installed
 from trainer.cli.offline.workspace import (
     DEFAULT_NAMESPACE,
     Files,
@@ -91,9 +92,8 @@ async def _findings(items: list[Document | DocumentError], workspace: Workspace)
 
 
 def _items(file: str) -> list[Document | DocumentError]:
-    items = [
-        item if isinstance(item, DocumentError) else checked(*item, further=SERVED_JOBS) for item in items_in(file)
-    ]
+    further = {**SERVED_JOBS, **further_types()}
+    items = [item if isinstance(item, DocumentError) else checked(*item, further) for item in items_in(file)]
     if not items:
         raise BadInputError(f"{file}: there is no document in it")
     return items
@@ -104,6 +104,8 @@ def _of_error(error: DocumentError) -> Iterator[Finding]:
         reason = "its kind is unknown to trainer"
         if isinstance(error, ConvertibleKindError):
             reason = f"{error.remedy}, which is checked"
+        elif (extra := extra_of(error.subject)) is not None:
+            reason = str(not_installed(extra))
         yield Finding(error.place, error.subject, Severity.WARNING, "", f"is not checked: {reason}")
         return
     for problem in error.errors:
@@ -119,7 +121,8 @@ def lint(
 ) -> None:
     """Check TrainJobs and runtimes as admission does, without a cluster: one line for each error and warning, or `ok`.
 
-    PyTorchJobs and JAXJobs of kubeflow.org/v1 are checked as by a manager that serves them.
+    PyTorchJobs and JAXJobs of kubeflow.org/v1 are checked as by a manager that serves them, and OptimizationJobs, where
+    sweeps are installed, with the TrainJob of their first trial.
 
     Runtimes are taken from the files, else from those that come with this package. One that is in neither may be in the
     cluster, so that is a warning; it is an error if the name looks like a typing error, or is that of a runtime of the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +15,7 @@ from trainer.api.trainjob import TrainJob
 from trainer.cli.console import note, output
 from trainer.cli.documents import Document, DocumentError, UnknownKindError, checked, items_in, place, repetitions
 from trainer.cli.errors import BadInputError
+from trainer.cli.kinds import extra_of, further_types, installed_kinds, not_installed
 from trainer.cli.offline.conversion import converted
 from trainer.cli.offline.origins import Origins
 from trainer.cli.offline.workspace import (
@@ -23,11 +24,12 @@ from trainer.cli.offline.workspace import (
     OfflineNamespace,
     PluginsConfig,
     Workspace,
+    made_document,
 )
 from trainer.cli.options import WantedApiVersion
 from trainer.framework.plugin_api.component import Component, is_unique_name
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.kube.objects import key_of, name_of
+from trainer.kube.objects import Object, key_of, name_of
 from trainer.kubernetes_yaml import dump, join
 from trainer.v1alpha1.client import decoded
 from trainer.v1alpha1.discovery import Version
@@ -47,30 +49,43 @@ class Rendered:
     """Ordered by kind and name."""
     origins: Origins
     """Where their fields come from."""
+    train_job: Object | None = None
+    """The TrainJob itself, where it is not that of a file."""
 
     def to_yaml(self, *, explain: bool = False) -> str:
         """The objects as YAML documents; with `explain` comments name origins of fields."""
         annotated = self.origins.annotated
-        return join(annotated(each) if explain else dump(each.object) for each in self.components)
+        made = [] if self.train_job is None else [dump(self.train_job)]
+        return join([*made, *(annotated(each) if explain else dump(each.object) for each in self.components)])
 
 
-def render_documents(documents: list[Document], *, config: Path | None = None) -> list[Rendered]:
+def render_documents(documents: list[Document], *, config: Path | None = None, trial: int = 1) -> list[Rendered]:
     """Build the objects of the TrainJobs among the documents, which have their namespaces, in their order.
 
-    `config` is the configuration file of a manager, for its plugins. Default: all installed plugins.
+    Args:
+        documents: with runtimes, if need be.
+        config: the configuration file of a manager, for its plugins. Default: all installed plugins.
+        trial: number of the TrainJob that is built of each object of a further kind. Default: the first one.
     """
-    return anyio.run(_all_rendered, Workspace(documents, config))
+    return anyio.run(_all_rendered, Workspace(documents, config), trial)
 
 
-async def _all_rendered(workspace: Workspace) -> list[Rendered]:
+async def _all_rendered(workspace: Workspace, trial: int) -> list[Rendered]:
+    results = []
     for document in workspace.documents:
         if document.is_runtime:
             await _warnings(document, workspace)
-    return [await _rendered(document, workspace) for document in workspace.documents if document.is_train_job]
+    for document in workspace.documents:
+        if document.is_train_job:
+            results.append(await _rendered(document, workspace, await _warnings(document, workspace)))
+        elif (kind := workspace.kinds.get(document.resource)) is not None:
+            warnings = await _warnings(document, workspace)
+            made = made_document(document, kind, trial)
+            results.append(replace(await _rendered(made, workspace, warnings), train_job=made.obj))
+    return results
 
 
-async def _rendered(document: Document, workspace: Workspace) -> Rendered:
-    warnings = await _warnings(document, workspace)
+async def _rendered(document: Document, workspace: Workspace, warnings: tuple[str, ...]) -> Rendered:
     train_job = TrainJob.from_object(decoded(document.obj))
     try:
         runtime = await workspace.of(train_job)
@@ -113,17 +128,28 @@ def render(
     explain: Annotated[
         bool, typer.Option("--explain", help="Add the origin of each field of the pod templates as a comment.")
     ] = False,
+    trial: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Trial of the OptimizationJobs in the files; a sweep without a seed has another one in each cluster.",
+        ),
+    ] = 1,
     api_version: WantedApiVersion = None,
     config: PluginsConfig = None,
 ) -> None:
     """Print the objects that the manager creates for TrainJobs, without a cluster; refuse what admission refuses.
+
+    Of an OptimizationJob they are those of one trial, and its TrainJob: the one that comes first where nothing is known
+    of others.
 
     They are those of a cluster that serves the version of the files; with --api-version those of the other one, for
     which the files are converted.
 
     Runtimes are taken from the files, else from those that come with this package.
     """
-    results = render_documents(_read(file, namespace, api_version), config=config)
+    results = render_documents(_read(file, namespace, api_version), config=config, trial=trial)
     for result in results:
         if result.runtime:
             note(f"{result.subject} builds on {result.runtime} as it comes with trainer {trainer.__version__}")
@@ -135,27 +161,31 @@ def render(
 
 
 def _documents(file: str, version: Version | None) -> Iterator[Document | DocumentError]:
+    further = further_types()
     for item in items_in(file):
         if isinstance(item, DocumentError):
             yield item
         elif version is None:
-            yield checked(*item)
+            yield checked(*item, further)
         else:
             result = converted(*item, version)
             result.report()
-            yield from (checked(obj, result.place) for obj in result.objects)
+            yield from (checked(obj, result.place, further) for obj in result.objects)
 
 
 def _read(files: list[str], namespace: str | None, version: Version | None) -> list[Document]:
     documents: list[Document] = []
     for item in (item for file in files for item in _documents(file, version)):
+        if isinstance(item, UnknownKindError) and (extra := extra_of(item.subject)) is not None:
+            raise not_installed(extra)
         if isinstance(item, UnknownKindError):
             note(f"{item.place}: {item.subject} is ignored: it has no effect on what is rendered", kind="warning")
         elif isinstance(item, DocumentError):
             raise item
         else:
             documents.append(item)
-    if not any(document.is_train_job for document in documents):
+    further = {kind.resource for kind in installed_kinds()}
+    if not any(document.is_train_job or document.resource in further for document in documents):
         raise BadInputError(f"{', '.join(files)}: there is no TrainJob in it")
     placed = place(documents, namespace=namespace, default=DEFAULT_NAMESPACE)
     for repeated in repetitions(placed):

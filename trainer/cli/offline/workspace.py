@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,12 +12,14 @@ import typer
 from trainer.api.kubeflow_v1 import SERVED_JOBS
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, Runtime
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
-from trainer.cli.documents import Document, version_of
+from trainer.cli.documents import Document, DocumentError, checked, version_of
+from trainer.cli.errors import CommandError
+from trainer.cli.kinds import Kind, installed_kinds
 from trainer.cli.manifests import runtimes
 from trainer.cli.offline.v1_jobs import installed_v1_jobs
 from trainer.configuration.configuration import load_configuration
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.plugin_api.errors import BuildError, Review
+from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Review
 from trainer.framework.plugin_api.testing import StaticReader
 from trainer.framework.runtimes.alternatives import alternatives
 from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, other_place, read_runtime, runtime_place
@@ -60,6 +63,8 @@ class Workspace:
         """What plugins read: the objects of the files."""
         shipped = [_admitted(Document(CLUSTER_TRAINING_RUNTIMES, obj)) for obj in runtimes(self._version)]
         self._shipped = StaticReader(*(decoded(document.obj) for document in shipped))
+        self.kinds = {kind.resource: kind for kind in installed_kinds()}
+        """The further kinds, by their resources."""
         configuration = load_configuration(config)
         registry = make_registry(enabled_plugins(configuration.plugins, self._version), self.reader)
         self.pipeline = Pipeline(
@@ -97,7 +102,10 @@ class Workspace:
         return self.reader.get(*place) is None and self._shipped.get(*place) is not None
 
     async def review(self, document: Document) -> Review:
-        """The admission review of the creation of a TrainJob, runtime or served v1 job; empty for other kinds."""
+        """The admission review of the creation of a TrainJob, runtime, served v1 job or further kind, else empty."""
+        kind = self.kinds.get(document.resource)
+        if kind is not None:
+            return await self._review_with_job(document, kind)
         if document.version == "v1alpha1":
             if document.is_runtime:
                 return v1alpha1.review_runtime(document.obj, self.pipeline)
@@ -110,6 +118,36 @@ class Workspace:
             return installed_v1_jobs().review(document.obj, self.pipeline, self._version)
         return Review()
 
+    async def _review_with_job(self, document: Document, kind: Kind) -> Review:
+        """The review of an object, and that of the first TrainJob that it has made, if it can be made here."""
+        own = kind.review(document.obj)
+        if own.errors:
+            return own
+        try:
+            made = made_document(document, kind, 1)
+        except DocumentError as error:
+            return Review.of([*own.warnings, *error.errors])
+        except CommandError as error:
+            return Review.of([*own.warnings, AdmissionWarning("", str(error))])
+        of_job = await self.review(made)
+        about = f"of its TrainJob {name_of(made.obj)}: "
+        errors = [replace(each, message=f"{about}{each.message}") for each in of_job.errors]
+        warnings = [replace(each, message=f"{about}{each.message}") for each in of_job.warnings]
+        return Review.of([*own.warnings, *errors, *warnings])
+
+
+def made_document(document: Document, kind: Kind, number: int) -> Document:
+    """A TrainJob that an object of a further kind has made, in its place.
+
+    Raises:
+        DocumentError: it is none; the fields are those of the TrainJob.
+        CommandError: see `Kind.train_job`.
+    """
+    made = checked(kind.train_job(document.obj, number), document.place)
+    if isinstance(made, DocumentError):
+        raise made
+    return _admitted(made)
+
 
 def _admitted(document: Document) -> Document:
     if document.version == "v1alpha1":
@@ -118,7 +156,8 @@ def _admitted(document: Document) -> Document:
         return document.with_object(default_train_job(_named(document.obj)))
     if document.is_runtime:
         return document.with_object(default_runtime(_named(document.obj)))
-    return document.with_object(_named(document.obj)) if document.resource in SERVED_JOBS.values() else document
+    is_further = document.version is not None or document.resource in SERVED_JOBS.values()
+    return document.with_object(_named(document.obj)) if is_further else document
 
 
 def _named(obj: Object) -> Object:

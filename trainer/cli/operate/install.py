@@ -17,6 +17,7 @@ from trainer.cli.console import note, output, say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.documents import DocumentError, items_in, valid
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
+from trainer.cli.kinds import further_definitions
 from trainer.cli.manifests import FIELD_MANAGER, INITIALIZER_IMAGE, TRANSFORMERS_IMAGE, runtimes
 from trainer.cli.offline.v1_jobs import installed_v1_jobs
 from trainer.cli.options import ApiVersion, Context, Kubeconfig
@@ -37,7 +38,7 @@ from trainer.kube.errors import (
 )
 from trainer.kube.field_errors import FieldError, required
 from trainer.kube.objects import Object, name_of
-from trainer.v1alpha1.crds import crds_yaml
+from trainer.v1alpha1.crds import crds as crds_of
 
 OfV1Jobs = Annotated[
     bool,
@@ -48,8 +49,12 @@ OfV1Jobs = Annotated[
 
 
 def crds(api_version: ApiVersion = "v2alpha1", v1_jobs: OfV1Jobs = False) -> None:
-    """Print the CustomResourceDefinitions, for `kubectl apply --server-side -f -`."""
-    output().file.write(stream_of(installed_v1_jobs().definitions()) if v1_jobs else crds_yaml(api_version))
+    """Print the CustomResourceDefinitions, for `kubectl apply --server-side -f -`.
+
+    Those of sweeps are among them where these are installed.
+    """
+    ours = [*crds_of(api_version), *further_definitions(api_version)]
+    output().file.write(stream_of(installed_v1_jobs().definitions() if v1_jobs else ours))
 
 
 _TRANSIENT: Final = (
