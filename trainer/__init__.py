@@ -11,21 +11,37 @@ if TYPE_CHECKING:
         JobStatus,
         MetricSample,
         SubmittedJob,
+        SubmittedSweep,
+        SweepFailedError,
+        SweepStatus,
+        SweepTrial,
         TrainingFailedError,
+        integers,
         job,
+        log,
         submit,
+        sweep,
         train,
+        uniform,
     )
 
 __all__ = [
     "JobStatus",
     "MetricSample",
     "SubmittedJob",
+    "SubmittedSweep",
+    "SweepFailedError",
+    "SweepStatus",
+    "SweepTrial",
     "TrainingFailedError",
     "__version__",
+    "integers",
     "job",
+    "log",
     "submit",
+    "sweep",
     "train",
+    "uniform",
 ]
 __version__ = "0.1.0"
 

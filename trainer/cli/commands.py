@@ -96,6 +96,8 @@ OF_EXTRAS = {
         "Serve the dashboard for all users of a cluster, who see what they themselves may see."),
     "history": Listed(Panel.LOOK, "dashboard",
         "List what was trained, also what the cluster has forgotten and `trainer history record` has seen."),
+    "sweep": Listed(Panel.TRY, "sweeps",
+        "Search the parameters with which a script ends best: trials, each a TrainJob, followed to the best one."),
     "sweeps": Listed(Panel.LOOK, "sweeps",
         "List sweeps: state, progress, the best value so far, and trials by state."),
     "convert": Listed(Panel.TRY, "v1",

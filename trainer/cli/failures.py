@@ -66,6 +66,7 @@ def _meant(error: typer.TyperException) -> str:
 
 _WITH_ARGUMENTS = {
     "run": "of the script follow after --: trainer run SCRIPT --",
+    "sweep": "of the script follow after --: trainer sweep SCRIPT --",
     "exec": "of the command follow after --: trainer exec NAME -- COMMAND",
 }
 """Commands whose last arguments are those of another program."""

@@ -17,7 +17,9 @@ from trainer.cli.console import GetFormat
 from trainer.cli.current_cluster import ConnectedCluster
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.explain import Explanation
+from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import Review
+from trainer.framework.runtimes.runtimes import RuntimeSource
 from trainer.kube.errors import KubeError
 from trainer.kube.objects import Object
 from trainer.kube.resource import Resource
@@ -62,8 +64,8 @@ class Kind(Protocol):
     def definitions(self, version: Version) -> list[Object]:
         """Its CustomResourceDefinitions, for a cluster that serves a version."""
 
-    def review(self, obj: Object) -> Review:
-        """The admission review of the creation of an object, without that of its TrainJobs."""
+    async def review(self, obj: Object, pipeline: Pipeline, runtimes: RuntimeSource, version: Version) -> Review:
+        """The admission review of the creation of an object, and of the TrainJobs that it will have made."""
 
     def train_job(self, obj: Object, number: int) -> Object:
         """The TrainJob of this number, from 1, that its controller makes first of all of an object without errors.

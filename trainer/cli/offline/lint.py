@@ -122,7 +122,7 @@ def lint(
     """Check TrainJobs and runtimes as admission does, without a cluster: one line for each error and warning, or `ok`.
 
     PyTorchJobs and JAXJobs of kubeflow.org/v1 are checked as by a manager that serves them, and OptimizationJobs, where
-    sweeps are installed, with the TrainJob of their first trial.
+    sweeps are installed, with the TrainJobs of their trials.
 
     Runtimes are taken from the files, else from those that come with this package. One that is in neither may be in the
     cluster, so that is a warning; it is an error if the name looks like a typing error, or is that of a runtime of the

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,13 +12,12 @@ from trainer.api.kubeflow_v1 import SERVED_JOBS
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, Runtime
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.cli.documents import Document, DocumentError, checked, version_of
-from trainer.cli.errors import CommandError
 from trainer.cli.kinds import Kind, installed_kinds
 from trainer.cli.manifests import runtimes
 from trainer.cli.offline.v1_jobs import installed_v1_jobs
 from trainer.configuration.configuration import load_configuration
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Review
+from trainer.framework.plugin_api.errors import BuildError, Review
 from trainer.framework.plugin_api.testing import StaticReader
 from trainer.framework.runtimes.alternatives import alternatives
 from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, other_place, read_runtime, runtime_place
@@ -105,7 +103,7 @@ class Workspace:
         """The admission review of the creation of a TrainJob, runtime, served v1 job or further kind, else empty."""
         kind = self.kinds.get(document.resource)
         if kind is not None:
-            return await self._review_with_job(document, kind)
+            return await kind.review(document.obj, self.pipeline, self, self._version)
         if document.version == "v1alpha1":
             if document.is_runtime:
                 return v1alpha1.review_runtime(document.obj, self.pipeline)
@@ -117,23 +115,6 @@ class Workspace:
         if document.resource in SERVED_JOBS.values():
             return installed_v1_jobs().review(document.obj, self.pipeline, self._version)
         return Review()
-
-    async def _review_with_job(self, document: Document, kind: Kind) -> Review:
-        """The review of an object, and that of the first TrainJob that it has made, if it can be made here."""
-        own = kind.review(document.obj)
-        if own.errors:
-            return own
-        try:
-            made = made_document(document, kind, 1)
-        except DocumentError as error:
-            return Review.of([*own.warnings, *error.errors])
-        except CommandError as error:
-            return Review.of([*own.warnings, AdmissionWarning("", str(error))])
-        of_job = await self.review(made)
-        about = f"of its TrainJob {name_of(made.obj)}: "
-        errors = [replace(each, message=f"{about}{each.message}") for each in of_job.errors]
-        warnings = [replace(each, message=f"{about}{each.message}") for each in of_job.warnings]
-        return Review.of([*own.warnings, *errors, *warnings])
 
 
 def made_document(document: Document, kind: Kind, number: int) -> Document:

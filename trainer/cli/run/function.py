@@ -28,6 +28,7 @@ _OF_NOTEBOOKS = frozenset({"display", "get_ipython"})
 """What IPython adds to the builtins."""
 _BUILTINS: Mapping[str, object] = {name: each for name, each in vars(builtins).items() if name not in _OF_NOTEBOOKS}
 _NOTHING: Mapping[str, object] = MappingProxyType({})
+_NOTHING_WRITTEN: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +50,31 @@ class FunctionCall:
 
 
 def function_call(
-    function: Callable[..., object], arguments: Mapping[str, object] = _NOTHING, packages: tuple[str, ...] = ()
+    function: Callable[..., object],
+    arguments: Mapping[str, object] = _NOTHING,
+    packages: tuple[str, ...] = (),
+    *,
+    expressions: Mapping[str, str] = _NOTHING_WRITTEN,
 ) -> FunctionCall:
     """The call of a function by its source.
+
+    Args:
+        function: to call.
+        arguments: by name. Default: none.
+        packages: lines of a requirements.txt. Default: none.
+        expressions: source of further arguments, which a node evaluates. Default: none.
 
     Raises:
         BadInputError: the source alone would not run elsewhere, or an argument is no plain value; names the remedy.
     """
     plain = _plain_function(function)
     name = plain.__name__
-    _check_arguments(plain, arguments)
+    if twice := [key for key in expressions if key in arguments]:
+        raise BadInputError(f"arguments: {printable(twice[0])} is a parameter of the sweep as well: leave it out")
+    _check_arguments(plain, {**arguments, **expressions})
     if _is_large(arguments):
         raise BadInputError(f"arguments: have more than {_MOST} values: read them from a file in the function")
-    written = {key: _literal(f"arguments: {key}", value) for key, value in arguments.items()}
+    written = {key: _literal(f"arguments: {key}", value) for key, value in arguments.items()} | dict(expressions)
     if all(key.isidentifier() and not keyword.iskeyword(key) for key in written):
         call = ", ".join(f"{key}={value}" for key, value in written.items())
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -166,6 +167,8 @@ class ScriptOptions:
     """Each `NAME=VALUE`, or `NAME` for what it is here."""
     secret_env: tuple[str, ...] = ()
     """Each `NAME=SECRET:KEY`."""
+    further_env: tuple[str, ...] = ()
+    """Names of variables that are added to the TrainJob later, such as those of the parameters of a sweep."""
     labels: tuple[tuple[str, str], ...] = ()
     """Of the TrainJob; only from Python."""
     queue: str | None = None
@@ -176,3 +179,8 @@ class ScriptOptions:
     checkpoints: str | None = None
     """`CLAIM` or `CLAIM/PATH`; empty for none."""
     suspend: bool = False
+
+
+def pairs(values: Mapping[str, str] | None) -> tuple[str, ...]:
+    """Values of options such as `env`, from a mapping of Python."""
+    return tuple(f"{name}={value}" for name, value in (values or {}).items())

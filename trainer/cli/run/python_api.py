@@ -1,4 +1,7 @@
-"""`trainer.train`, `trainer.submit` and `trainer.job`: what `trainer run SCRIPT` does, from Python."""
+"""`trainer.train`, `trainer.submit` and `trainer.job`: what `trainer run SCRIPT` does, from Python.
+
+The functions of `sweep_api` are here as well: `trainer` takes all that scripts and notebooks use from one place.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,39 @@ from trainer.cli.current_cluster import ConnectedCluster, current_cluster
 from trainer.cli.errors import BadInputError
 from trainer.cli.jobs.find import find_train_job
 from trainer.cli.run.function import function_call
-from trainer.cli.run.options import ScriptOptions
+from trainer.cli.run.options import ScriptOptions, pairs
 from trainer.cli.run.script import prepare_script
 from trainer.cli.run.submission import submit_script
 from trainer.cli.run.submitted_job import JobStatus, MetricSample, SubmittedJob, TrainingFailedError, on_cluster
+from trainer.cli.run.sweep_api import (
+    SubmittedSweep,
+    SweepFailedError,
+    SweepStatus,
+    SweepTrial,
+    integers,
+    log,
+    sweep,
+    uniform,
+)
 from trainer.kube.clock import SystemClock, move_on_after
 
-__all__ = ["JobStatus", "MetricSample", "SubmittedJob", "TrainingFailedError", "job", "submit", "train"]
+__all__ = [
+    "JobStatus",
+    "MetricSample",
+    "SubmittedJob",
+    "SubmittedSweep",
+    "SweepFailedError",
+    "SweepStatus",
+    "SweepTrial",
+    "TrainingFailedError",
+    "integers",
+    "job",
+    "log",
+    "submit",
+    "sweep",
+    "train",
+    "uniform",
+]
 
 
 def train(
@@ -103,10 +132,10 @@ def train(
         nodes=nodes,
         gpus=None if gpus is None else str(gpus),
         processes=processes,
-        resources=_pairs(resources),
+        resources=pairs(resources),
         image=image,
-        env=_pairs(env),
-        secret_env=_pairs(secret_env),
+        env=pairs(env),
+        secret_env=pairs(secret_env),
         labels=tuple((labels or {}).items()),
         queue=queue,
         max_restarts=max_restarts,
@@ -194,10 +223,10 @@ def submit(
         nodes=nodes,
         gpus=None if gpus is None else str(gpus),
         processes=processes,
-        resources=_pairs(resources),
+        resources=pairs(resources),
         image=image,
-        env=_pairs(env),
-        secret_env=_pairs(secret_env),
+        env=pairs(env),
+        secret_env=pairs(secret_env),
         labels=tuple((labels or {}).items()),
         queue=queue,
         max_restarts=max_restarts,
@@ -227,10 +256,6 @@ def job(
         return SubmittedJob(connection, await find_train_job(cluster.client, name, namespace or cluster.namespace))
 
     return on_cluster(connection, find)
-
-
-def _pairs(values: Mapping[str, str] | None) -> tuple[str, ...]:
-    return tuple(f"{name}={value}" for name, value in (values or {}).items())
 
 
 def _submit(

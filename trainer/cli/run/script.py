@@ -10,7 +10,6 @@ from pathlib import Path, PurePosixPath
 
 from anyio.to_thread import run_sync
 
-from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.console import note, printable
 from trainer.cli.current_cluster import ConnectedCluster
 from trainer.cli.documents import Document, checked
@@ -51,8 +50,15 @@ class ScriptJob:
     train_job: Document
     """In the version that the cluster serves."""
     config_map: Document
-    description: str
-    """What is packed and how much, and the runtime."""
+    packed: str
+    """What is packed and how much."""
+    runtime: str
+    """Its name."""
+
+    @property
+    def description(self) -> str:
+        """What is packed, for which TrainJob, and the runtime."""
+        return f"{self.packed} for {self.train_job.subject} with runtime {self.runtime}"
 
 
 async def prepare_script(cluster: ConnectedCluster, options: ScriptOptions, namespace: str) -> ScriptJob:
@@ -82,7 +88,8 @@ async def prepare_script(cluster: ConnectedCluster, options: ScriptOptions, name
     return ScriptJob(
         document,
         Document(CONFIG_MAPS, code.package.config_map(name, namespace)),
-        f"{code.package.description} for {TRAIN_JOBS.kind} {name} with runtime {runtime.name}",
+        code.package.description,
+        runtime.name,
     )
 
 

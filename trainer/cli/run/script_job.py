@@ -136,7 +136,7 @@ def _seconds(duration: str) -> str:
 
 def _names(options: ScriptOptions, runtime: ChosenRuntime, environment: list[Object]) -> list[str]:
     """The variables of a node that its training is meant to have."""
-    names = [str(variable["name"]) for variable in environment]
+    names = [*(str(variable["name"]) for variable in environment), *options.further_env]
     has_claim = bool(runtime.checkpoints if options.checkpoints is None else options.checkpoints)
     return [*names, DIRECTORY_VARIABLE] if has_claim and DIRECTORY_VARIABLE not in names else names
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import anyio
 
-from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.console import note, say
 from trainer.cli.documents import Document, place
 from trainer.cli.errors import BadInputError, CommandError
@@ -52,13 +51,37 @@ async def submit_script(client: Client, job: ScriptJob, *, is_quiet: bool = Fals
 
     Without a TrainJob no ConfigMap stays behind.
     """
-    await _refuse_existing(client, job.train_job)
-    return await _create_with(client, job.train_job, job.config_map, is_quiet=is_quiet)
+    return await submit_with_code(client, job.train_job, job.config_map, job.train_job.obj, is_quiet=is_quiet)
 
 
-async def _create_with(client: Client, job: Document, code: Document | None, *, is_quiet: bool = False) -> Object:
-    await warn_of_queue(client, job.obj)
-    await warn_of_claim(client, job.obj)
+async def submit_with_code(
+    client: Client, document: Document, code: Document, train_job: Object, *, is_quiet: bool = False
+) -> Object:
+    """Create a ConfigMap and an object that has TrainJobs made, which owns it from then on; returns it as stored.
+
+    Args:
+        client: of the cluster.
+        document: the object, or a TrainJob itself.
+        code: the ConfigMap, of which nothing stays behind without the object.
+        train_job: such a TrainJob.
+        is_quiet: whether nothing is said of it. Default: that it is created.
+    """
+    await _refuse_existing(client, document)
+    await _warn(client, train_job)
+    return await _create_owner(client, document, code, is_quiet=is_quiet)
+
+
+async def _create_with(client: Client, job: Document, code: Document | None) -> Object:
+    await _warn(client, job.obj)
+    return await _create_owner(client, job, code)
+
+
+async def _warn(client: Client, train_job: Object) -> None:
+    await warn_of_queue(client, train_job)
+    await warn_of_claim(client, train_job)
+
+
+async def _create_owner(client: Client, job: Document, code: Document | None, *, is_quiet: bool = False) -> Object:
     is_ours = code is not None and await _create_code(client, code)
     try:
         created = await _create(client, job, is_quiet=is_quiet)
@@ -109,7 +132,7 @@ async def _own(client: Client, document: Document, job: Object) -> None:
             CONFIG_MAPS, name_of(document.obj), body, namespace_of(document.obj), field_manager=FIELD_MANAGER
         )
     except KubeError as error:
-        note(f"{document.subject} stays when the TrainJob is deleted: {error}", kind="warning")
+        note(f"{document.subject} stays when the {job['kind']} is deleted: {error}", kind="warning")
 
 
 async def _refuse_existing(client: Client, job: Document) -> None:
@@ -117,19 +140,20 @@ async def _refuse_existing(client: Client, job: Document) -> None:
     if not name:
         return
     try:
-        await client.get(TRAIN_JOBS, name, namespace)
+        await client.get(job.resource, name, namespace)
     except NotFoundError as error:
         if is_about_an_object(error):
             return
-        raise not_served() from None
+        raise not_served(job.resource) from None
     raise _already_exists(job)
 
 
 def _already_exists(job: Document) -> BadInputError:
     name, namespace = name_of(job.obj), namespace_of(job.obj)
+    named = name if job.is_train_job else f"{job.resource.kind.lower()}/{name}"
     return BadInputError(
-        f"TrainJob {name} exists already in namespace {namespace}: "
-        f"delete it (trainer delete {name} -n {namespace}) or give the new one another name"
+        f"{job.subject} exists already in namespace {namespace}: "
+        f"delete it (trainer delete {named} -n {namespace}) or give the new one another name"
     )
 
 
@@ -148,16 +172,16 @@ async def _apply(client: Client, document: Document) -> None:
 
 async def _create(client: Client, document: Document, *, is_quiet: bool = False) -> Object:
     try:
-        job = await client.create(TRAIN_JOBS, document.obj, field_manager=FIELD_MANAGER)
+        created = await client.create(document.resource, document.obj, field_manager=FIELD_MANAGER)
     except AlreadyExistsError:
         raise _already_exists(document) from None
     except NotFoundError as error:
-        raise _refused(document, error) if is_about_an_object(error) else not_served() from None
+        raise _refused(document, error) if is_about_an_object(error) else not_served(document.resource) from None
     except ApiError as error:
         raise _refused(document, error) from None
     if not is_quiet:
-        say(f"{reference(job)} created")
-    return job
+        say(f"{reference(created, document.resource)} created")
+    return created
 
 
 def _refused(document: Document, error: ApiError) -> CommandError:

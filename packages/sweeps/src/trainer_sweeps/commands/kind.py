@@ -6,25 +6,32 @@ from collections.abc import Mapping
 from typing import Final
 
 from trainer.api.optimization import OPTIMIZATION_JOBS
-from trainer.api.submitted_object import object_errors
 from trainer.cli.console import output
 from trainer.cli.current_cluster import ConnectedCluster
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.jobs.find import find_object, reference
 from trainer.cli.kinds import Asked
 from trainer.cli.manifests import FIELD_MANAGER
+from trainer.cli.run.options import ScriptOptions
+from trainer.cli.run.sweep_api import Search, SubmittedSweep, Values
 from trainer.explain import Explanation
+from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import Review
+from trainer.framework.runtimes.runtimes import RuntimeSource
 from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.clock import SystemClock
 from trainer.kube.objects import Object, mapping_at, uid_of
 from trainer.kube.resource import Resource
+from trainer.kube.rest.connection import ConnectionOptions
 from trainer.v1alpha1.discovery import Version
 from trainer.view.row import ENDS
+from trainer_sweeps.admission import review_sweep
 from trainer_sweeps.api.definitions import definition
 from trainer_sweeps.api.optimizationjob import OptimizationJob
 from trainer_sweeps.commands.explanation import SweepExplainer
+from trainer_sweeps.commands.parameters import parse_space
 from trainer_sweeps.commands.show import SEE, Show
+from trainer_sweeps.commands.submission import submit_from_python
 from trainer_sweeps.commands.view import state_of
 from trainer_sweeps.search.suggestion import AlgorithmUnavailableError, number_of_trials, seed_of, suggestion
 from trainer_sweeps.trials.train_job import train_job_of
@@ -35,7 +42,7 @@ _VERSIONS: Final[Mapping[str, Version]] = {
 
 
 class OptimizationJobKind:
-    """Sweeps; see `trainer.cli.kinds.Kind`."""
+    """Sweeps; see `trainer.cli.kinds.Kind` and `trainer.cli.run.sweep_api.Sweeps`."""
 
     @property
     def resource(self) -> Resource:
@@ -51,9 +58,9 @@ class OptimizationJobKind:
         """See `Kind`."""
         return [definition(version)]
 
-    def review(self, obj: Object) -> Review:
+    async def review(self, obj: Object, pipeline: Pipeline, runtimes: RuntimeSource, version: Version) -> Review:
         """See `Kind`."""
-        return Review.of(object_errors(obj, OptimizationJob))
+        return await review_sweep(obj, pipeline, runtimes, version, must_exist=False)
 
     def train_job(self, obj: Object, number: int) -> Object:
         """See `Kind`."""
@@ -98,6 +105,23 @@ class OptimizationJobKind:
         patch = {"metadata": {"uid": uid_of(sweep)}, "spec": {"suspend": suspend}}
         await cluster.client.patch(resource, name, patch, namespace, field_manager=FIELD_MANAGER)
         return f"{reference(sweep, resource)} {verb}"
+
+    def expressions(self, space: Mapping[str, Values]) -> Mapping[str, str]:
+        """See `Sweeps`."""
+        return {each.name: each.expression for each in parse_space(space)}
+
+    def submit(
+        self,
+        connection: ConnectionOptions,
+        options: ScriptOptions,
+        search: Search,
+        namespace: str | None,
+        *,
+        follow: bool,
+        timeout: float | None,
+    ) -> SubmittedSweep:
+        """See `Sweeps`."""
+        return submit_from_python(connection, options, search, namespace, follow=follow, timeout=timeout)
 
     def _served(self, cluster: ConnectedCluster) -> Resource:
         return cluster.served.resource(OPTIMIZATION_JOBS)
