@@ -87,6 +87,20 @@ async def test_other_config_maps(cluster: Cluster, config_map: Object, job: Obje
     assert asked(cluster, "patch") == []
 
 
+async def test_sweep(cluster: Cluster) -> None:
+    """The trials of a sweep go with it, and with them its code; a copy of a trial keeps the code."""
+    sweep = FIRST | {"kind": "OptimizationJob", "uid": "sweep-uid"}
+    cluster.client.add(code(sweep))
+    trial = copy("first-trial-1")
+    trial["metadata"]["ownerReferences"] = [sweep | {"controller": True}]
+    async with cluster.managed():
+        await cluster.put(trial)
+        assert owners(cluster) == ["sweep-uid"]
+        await cluster.put(copy("again"))
+    (again,) = [uid_of(each) for each in cluster.client.objects(cluster.train_jobs) if name_of(each) == "again"]
+    assert owners(cluster) == ["sweep-uid", again]
+
+
 async def test_an_original_asks_once(cluster: Cluster) -> None:
     """The TrainJob that was submitted with the code costs one request for it in its life."""
     async with cluster.managed():

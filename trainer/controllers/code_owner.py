@@ -1,8 +1,8 @@
-"""The code of `trainer run`, which a copy of a TrainJob mounts as well.
+"""The code of `trainer run` and `trainer sweep`, which a copy of a TrainJob mounts as well.
 
-The ConfigMap belongs to the TrainJob that was submitted with it, and would be deleted with that one: a copy of its
-spec, resumed afterwards, had no code. Each TrainJob that mounts such a ConfigMap is therefore an owner, and garbage
-collection keeps it until the last of them is gone.
+The ConfigMap belongs to the TrainJob or the sweep that was submitted with it, and would be deleted with that one: a
+copy of its spec, resumed afterwards, had no code. Each TrainJob that mounts such a ConfigMap is therefore an owner, and
+garbage collection keeps it until the last of them is gone. The trials of a sweep need not be: they go with it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from trainer.api import patterns
+from trainer.api.optimization import OPTIMIZATION_JOBS
 from trainer.api.trainjob import CODE_VOLUME, TRAIN_JOBS
 from trainer.framework.deploying.deployer import FIELD_MANAGER
 from trainer.kube.client import Client, PatchType
@@ -19,6 +20,7 @@ from trainer.kube.errors import ConflictError, ForbiddenError, InvalidError, Not
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import (
     Object,
+    controller_of,
     is_being_deleted,
     mapping_at,
     namespace_of,
@@ -67,17 +69,21 @@ def _mounted(train_job: Object) -> Iterator[str]:
 
 
 def _is_code_of_another(config_map: Mapping[str, Any], owner: Object) -> bool:
-    """Whether TrainJobs own a ConfigMap that cannot be changed, as users own it, and this one does not yet."""
+    """Whether TrainJobs or sweeps own a ConfigMap that cannot be changed, as users own it, and this one not yet.
+
+    One that the sweep controls has it by its controller.
+    """
     owners = owner_references_of(config_map)
+    own = {uid_of(owner), (controller_of(owner) or {}).get("uid")}
     return (
         config_map.get("immutable") is True
         and not is_being_deleted(config_map)
         and bool(owners)
-        and all(_is_train_job(each) and not each.get("controller") for each in owners)
-        and uid_of(owner) not in {each.get("uid") for each in owners}
+        and all(_is_submitted(each) and not each.get("controller") for each in owners)
+        and own.isdisjoint(each.get("uid") for each in owners)
     )
 
 
-def _is_train_job(reference: Mapping[str, Any]) -> bool:
+def _is_submitted(reference: Mapping[str, Any]) -> bool:
     group, _, _ = str(reference.get("apiVersion")).partition("/")
-    return group == TRAIN_JOBS.group and reference.get("kind") == TRAIN_JOBS.kind
+    return group == TRAIN_JOBS.group and reference.get("kind") in {TRAIN_JOBS.kind, OPTIMIZATION_JOBS.kind}
