@@ -9,6 +9,8 @@ from typing import Final
 from rich.cells import cell_len
 from rich.text import Text
 
+from trainer.api.checkpoints import CHECKPOINTS
+from trainer.api.kueue import QUEUE_LABEL
 from trainer.api.optimization import variable_of
 from trainer.cli.console import printable
 from trainer.kube.objects import Object, mapping_at, objects_in
@@ -59,6 +61,14 @@ def again(view: SweepView, script: str = "") -> str:
     for name, amount in (mapping_at(trainer, "resourcesPerNode", "limits") or {}).items():
         words += ["--resource", f"{name}={amount}"]
     words += _environment(trainer)
+    template = view.spec.train_job_template.metadata
+    labels = {**((template and template.labels) or {}), **mapping_at(spec, "labels")}
+    if queue := labels.get(QUEUE_LABEL):
+        words += ["--queue", str(queue)]
+    if (restarts := spec.get("maxRestarts")) is not None:
+        words += ["--max-restarts", str(restarts)]
+    if (claim := ((template and template.annotations) or {}).get(CHECKPOINTS)) is not None:
+        words += ["--checkpoints", claim]
     arguments = _arguments(spec, view.best.assignment)
     written = " ".join(map(str, trainer.get("args") or []))
     for name in view.parameters:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final, Self
@@ -137,20 +137,12 @@ def _state_line(view: SweepView) -> Text:
     line = Text(f"{view.name}  ", style="bold").append(
         view.state, style=f"not bold {STYLES.get(view.state, 'default')}"
     )
-    counts = {word: view.count(state) for word, state in _COUNTED.items() if view.count(state)}
-    said = ", ".join(f"{number} {word}" for word, number in counts.items())
-    line.append(f"  {view.ended} of {view.total} trials" + (f": {said}" if said else ""), style="not bold default")
+    line.append(
+        f"  {view.ended} of {view.total} trials" + (f": {view.counts}" if view.counts else ""), style="not bold default"
+    )
     if view.has_ended:
         line.append(f"  after {duration(view.elapsed_seconds)}", style="not bold default")
     return line.append(f"  {printable(view.message)}" if view.message else "", style="not bold default")
-
-
-_COUNTED: Final[Mapping[str, TrialState]] = {
-    "running": TrialState.RUNNING,
-    "succeeded": TrialState.SUCCEEDED,
-    "failed": TrialState.FAILED,
-    "pruned": TrialState.PRUNED,
-}
 
 
 @dataclass

@@ -102,10 +102,7 @@ def header_lines(view: SweepView, console: Console) -> list[Text]:
     if view.remaining_seconds is not None:
         line.append(f"  ETA {duration(view.remaining_seconds)}")
     line.append(f"  {duration(view.elapsed_seconds)}")
-    counts = {"running": TrialState.RUNNING, "succeeded": TrialState.SUCCEEDED, "failed": TrialState.FAILED}
-    counts |= {"pruned": TrialState.PRUNED}
-    said = [f"{number} {word}" for word, state in counts.items() if (number := view.count(state))]
-    return [line, *([Text(", ".join(said), style="dim")] if said else []), *best_lines(view)]
+    return [line, *([Text(view.counts, style="dim")] if view.counts else []), *best_lines(view)]
 
 
 def best_lines(view: SweepView) -> list[Text]:

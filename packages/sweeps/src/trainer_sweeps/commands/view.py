@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Self
+from typing import Final, Self
 
 from trainer.api.metric_curve import number_of
 from trainer.api.optimization import SWEEP_LABEL
@@ -37,6 +38,10 @@ from trainer_sweeps.api.optimizationjob import (
 )
 from trainer_sweeps.search.suggestion import AlgorithmUnavailableError, number_of_trials
 from trainer_sweeps.trials.trial import Trial, best
+
+_HELD: Final = frozenset({"pending", "suspended", "blocked", "stopping", "stalled"})
+"""States of TrainJobs that are counted by themselves; all others count as running."""
+_ENDS: Final = (TrialState.SUCCEEDED, TrialState.FAILED, TrialState.PRUNED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +144,14 @@ class SweepView:
     def count(self, state: TrialState) -> int:
         """How many trials are in a state."""
         return sum(each.trial.state is state for each in self.trials)
+
+    @property
+    def counts(self) -> str:
+        """Such as `2 running, 1 pending, 4 succeeded`; empty without trials."""
+        words = [each.word.lower() for each in self.trials if not each.trial.has_ended]
+        counted = Counter(word if word in _HELD else "running" for word in words)
+        counted.update({state.value.lower(): self.count(state) for state in _ENDS})
+        return ", ".join(f"{number} {word}" for word, number in counted.items() if number)
 
     @cached_property
     def ended(self) -> int:
