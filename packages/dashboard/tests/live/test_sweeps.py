@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import anyio
+import msgspec
 import pytest
 
 from packages.dashboard.tests.conftest import PAGE as BUNDLE
 from packages.dashboard.tests.conftest import UserClient, running, visiting
 from packages.dashboard.tests.members import TOKEN, ClusterClient
-from packages.dashboard.tests.sweeps import RESOURCES, V1_SWEEPS, cluster, record, sweep, trial
+from packages.dashboard.tests.sweeps import RESOURCES, V1_SWEEPS, cluster, record, searched, sweep, trial
 from trainer.api.optimization import OPTIMIZATION_JOBS
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.clock import SystemClock
 from trainer.kube.objects import Object
 from trainer.v1alpha1.discovery import V2ALPHA1, Served
+from trainer_dashboard.access.authenticator import LoopbackAuthenticator
 from trainer_dashboard.access.cluster_authenticator import ClusterAuthenticator
+from trainer_dashboard.access.parties import Parties
 from trainer_dashboard.server import Dashboard, DashboardOptions
 
 ASSIGNED = {"lr": "0.01", "layers": "3", "optimizer": "sgd"}
@@ -106,6 +109,14 @@ async def test_optional(client: UserClient, denied: set[str], status: int, *, ex
             assert (await events.next("rows"))["all"] == []
 
 
+async def test_unknown_right(client: UserClient) -> None:
+    """Where the API server does not say at the start what may be listed, the page is there all the same."""
+    client.denied = {"create selfsubjectaccessreviews"}
+    client.add(sweep())
+    async with visiting(client, namespace="default") as visitor, visitor.stream("/api/sweeps") as events:
+        assert [row["name"] for row in (await events.next("rows"))["all"]] == ["digits"]
+
+
 def member_of(server: ClusterClient) -> Dashboard:
     """The dashboard of a cluster, for all of its users."""
     authenticator = ClusterAuthenticator(server, server, V2ALPHA1, clock=SystemClock())
@@ -136,3 +147,16 @@ async def test_rights_of_users() -> None:
     server.grant("list trainjobs", namespace="default")
     async with running(member_of(server), TOKEN) as visitor, visitor.stream(PAGE) as events:
         assert [each["number"] for each in (await events.next("trials"))["all"]] == [1, 2]
+
+
+async def test_memory(client: UserClient) -> None:
+    """What is held of the trials of a page counts for whoever looks at it."""
+    of, jobs = searched("digits", 60)
+    for each in (of, *jobs):
+        client.add(each)
+    parties, authenticator = Parties(), LoopbackAuthenticator(client)
+    made = Dashboard(client, V2ALPHA1, DashboardOptions(), authenticator=authenticator, bundle=BUNDLE, parties=parties)
+    async with running(made, authenticator.token) as visitor, visitor.stream(PAGE) as events:
+        trials = await events.next("trials")
+        await events.next("importance")
+        assert parties.memory.used > 2 * len(msgspec.json.encode(trials["all"]))

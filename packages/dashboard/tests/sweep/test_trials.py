@@ -9,6 +9,7 @@ import pytest
 from packages.dashboard.tests.sweeps import condition, record, sweep, trial
 from trainer.api.optimization import ASSIGNMENT, TRIAL_LABEL
 from trainer.kube.objects import Object
+from trainer_dashboard.sweep.importance import importance_of
 from trainer_dashboard.sweep.trials import ended_trials, membership_of, trial_of, trials_of
 
 ASSIGNED = {"lr": "0.01", "layers": "3", "optimizer": "sgd"}
@@ -108,3 +109,19 @@ def test_bounds() -> None:
     of = sweep(parameters=parameters, trials=[record(number, ["1"] * 300) for number in range(300)])
     trials = shown(of, *(trial(number, {}, of=of) for number in range(300)))
     assert (len(trials), {len(each["parameters"]) for each in trials}) == (100, {100})
+
+
+@pytest.mark.parametrize(
+    "trials",
+    [
+        pytest.param("x", id="no-list"),
+        pytest.param([3, {"number": "1"}, {}], id="no-trials"),
+        pytest.param([{"number": 1, "parameterValues": 5, "value": 3, "step": "x", "state": None}], id="no-values"),
+    ],
+)
+def test_lenient(trials: Any) -> None:
+    """What a CRD of others has let in is shown without what cannot be read."""
+    of = sweep(trials=trials)
+    found = shown(of)
+    assert all(each["parameters"] == [None] * 3 and each["step"] is None for each in found)
+    assert importance_of(of["spec"], ended_trials(of, found))["of"] == {}

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
+from weakref import WeakValueDictionary
 
 import anyio
 import msgspec
@@ -33,6 +34,9 @@ from trainer_dashboard.sweep.trials import ended_trials, trial_of, trials_of
 _IMPORTANCES: Final = 256
 """Answers that are kept, some KB each: one for each state of a sweep that somebody has looked at."""
 
+_AS_OBJECTS: Final = 6
+"""How many bytes a byte of JSON takes as objects, most of which are the points of curves."""
+
 
 class SweepPages:
     """Streams for the pages of sweeps.
@@ -47,6 +51,8 @@ class SweepPages:
         self._jobs = jobs
         self._clock = clock
         self._importances: BoundedDict[bytes, Object] = BoundedDict(_IMPORTANCES)
+        self._trials: WeakValueDictionary[bytes, Versions[Object | None]] = WeakValueDictionary()
+        """What is made of TrainJobs, by sweep and its spec, shared by the pages that show it."""
 
     async def stream(
         self, request: web.BaseRequest, key: ObjectKey, viewer: Viewer, slot: Stream
@@ -70,29 +76,33 @@ class SweepPages:
     async def _follow(self, stream: EventStream, viewer: Viewer, sweep: Object, tasks: TaskGroup) -> Object | None:
         """Send what changes; returns None when the sweep is gone, and itself when its viewer may not see it."""
         key, uid, changes, page = key_of(sweep), uid_of(sweep), Changes(), _Page(stream)
-        spec = mapping_at(sweep, "spec")
-        trials = Versions(partial(trial_of, spec))
+        party = stream.slot.party
         shown = (
             (self._sweeps, lambda obj: obj.key == key),
             (self._jobs, lambda job: uid in controller_uids(job)),
         )
-        with notified(changes, *shown):
+        with notified(changes, *shown), party.holding(0, end=stream.slot.end) as held:
+            spec, trials = mapping_at(sweep, "spec"), self._trials_of(sweep)
             while (present := await self._present(stream, key, uid)) is not None and await viewer.may(
                 "get", OPTIMIZATION_JOBS, key
             ):
                 if mapping_at(present, "spec") != spec:
-                    spec = mapping_at(present, "spec")
-                    trials = Versions(partial(trial_of, spec))
+                    spec, trials = mapping_at(present, "spec"), self._trials_of(present)
                 may_see = await viewer.may("list", TRAIN_JOBS, ObjectKey(key.namespace, ""))
                 jobs = await trials.of(uid, under(self._jobs, CONTROLLER_UID, uid)) if may_see else []
                 known = trials_of(present, [each for each in jobs if each is not None])
                 problems = [] if may_see else [f"you may not list TrainJobs in the namespace {key.namespace}"]
-                await page.send(present, known, problems)
+                party.resize(held, _AS_OBJECTS * await page.send(present, known, problems))
                 await self._weigh(page, present, ended_trials(present, known), tasks)
                 await self._clock.sleep(PAUSE)
                 async with move_on_after(self._clock, CHECK):
                     await changes.wait()
         return present
+
+    def _trials_of(self, sweep: Object) -> Versions[Object | None]:
+        spec = mapping_at(sweep, "spec")
+        key = _digest([uid_of(sweep), spec])
+        return self._trials.setdefault(key, Versions(partial(trial_of, spec)))
 
     async def _present(self, stream: EventStream, key: ObjectKey, uid: str) -> Object | None:
         await stream.turn()
@@ -134,21 +144,23 @@ class _Page:
         self._sent: dict[str, bytes] = {}
         self._trials: dict[int, bytes] | None = None
 
-    async def send(self, sweep: Object, trials: Sequence[Object], problems: Sequence[str]) -> None:
-        """Send what has changed."""
+    async def send(self, sweep: Object, trials: Sequence[Object], problems: Sequence[str]) -> int:
+        """Send what has changed; returns how many bytes the trials have as JSON."""
         await self.stream.turn()
         for name, content in (("sweep", page_of(sweep)), ("problems", problems)):
             digest = _digest(content)
             if self._sent.get(name) != digest:
                 self._sent[name] = digest
                 await self.stream.send(name, content)
-        present = {each["number"]: _digest(each) for each in trials}
+        encoded = {each["number"]: msgspec.json.encode(each) for each in trials}
+        present = {number: hashlib.blake2b(text, digest_size=16).digest() for number, text in encoded.items()}
         before, self._trials = self._trials, present
         if before is None:
             await self.stream.send("trials", {"all": trials})
         elif before != present:
             changed = [each for each in trials if before.get(each["number"]) != present[each["number"]]]
             await self.stream.send("trials", {"changed": changed, "gone": sorted(before.keys() - present.keys())})
+        return sum(map(len, encoded.values()))
 
 
 def _digest(content: object) -> bytes:

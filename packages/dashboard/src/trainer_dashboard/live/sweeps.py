@@ -11,6 +11,8 @@ from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.informer import Informer
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock, move_on_after
+from trainer.kube.errors import KubeError
+from trainer.kube.logger import get_logger
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.selection import Selection
 from trainer.v1alpha1.discovery import Served
@@ -19,6 +21,8 @@ from trainer_dashboard.access.viewer import Viewer, may_list
 from trainer_dashboard.live.board import Board
 from trainer_dashboard.live.sweep_pages import SweepPages
 from trainer_dashboard.sweep.rows import row_of
+
+log = get_logger(__name__)
 
 _SYNC: Final = 2.0
 """Seconds after which it counts as not served, when nothing is known of the cluster yet."""
@@ -48,13 +52,13 @@ class Sweeps:
     async def in_namespace(
         cls, namespace: str, reader: Client, served: Served, *, cache: Cache, jobs: Informer, clock: Clock
     ) -> Self | None:
-        """Those of a namespace, or with "" of all; None where the reader may not list them.
-
-        Raises:
-            KubeError: the API server does not say.
-        """
-        if not await may(reader, "list", OPTIMIZATION_JOBS, ObjectKey(namespace, "")):
-            return None
+        """Those of a namespace, or with "" of all; None where the reader may not list them."""
+        try:
+            if not await may(reader, "list", OPTIMIZATION_JOBS, ObjectKey(namespace, "")):
+                return None
+        except KubeError as error:
+            # As with all that is shown: it comes when the API server answers.
+            log.info("could not find out whether sweeps may be listed", error=str(error))
         informer = cache.informer(served.resource(OPTIMIZATION_JOBS), Selection(namespace or None), optional=True)
         return cls(informer, Board(informer, _SweepRows(), clock), SweepPages(informer, jobs, clock), clock)
 
@@ -64,8 +68,9 @@ class Sweeps:
         Raises:
             KubeError: the API server does not say.
         """
-        async with move_on_after(self.clock, _SYNC):
-            await self.informer.wait_for_sync()
+        if self.informer.last_error is None:
+            async with move_on_after(self.clock, _SYNC):
+                await self.informer.wait_for_sync()
         if not self.informer.has_synced or not self.informer.is_served:
             return False
         return await may_list(viewer, namespace, OPTIMIZATION_JOBS) or bool(await self.board.namespaces(viewer))

@@ -15,7 +15,7 @@ from importlib.metadata import entry_points
 from typing import Final, TypeAlias
 
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import Object
+from trainer.kube.objects import Object, mapping_at
 from trainer_dashboard.sweep.rows import TRIALS, finite, parameters_of
 
 log = get_logger(__name__)
@@ -55,7 +55,7 @@ def correlations(spec: Object, trials: Sequence[Object]) -> dict[str, float]:
     for index, parameter in enumerate(parameters_of(spec)):
         texts = [_at(each.get("parameterValues"), index) for each in trials]
         numbers = [finite(text) for text in texts]
-        if (parameter.get("searchSpace") or {}).get("categorical") or None in numbers:
+        if mapping_at(parameter, "searchSpace").get("categorical") or None in numbers:
             found[str(parameter.get("name"))] = _ratio(texts, values)
         else:
             found[str(parameter.get("name"))] = _correlation(ranks([each or 0.0 for each in numbers]), values)

@@ -156,7 +156,8 @@ def _recorded(record: Object, live: Object | None, name: str, count: int) -> Obj
         "ended": None,
         "points": [],
     }
-    values = [str(each)[:LONGEST] for each in record.get("parameterValues") or []]
+    given = record.get("parameterValues")
+    values = [str(each)[:LONGEST] for each in given] if isinstance(given, list) else []
     text = str(record.get("value") or "")[:LONGEST]
     known = live or gone
     step = record.get("step")
