@@ -18,6 +18,7 @@ from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import Object
 from trainer_kube_testing import FakeClient, ManualClock
 from trainer_sweeps.commands.follow import SweepDisplay, SweepFollower
+from trainer_sweeps.commands.table import trial_lines
 from trainer_sweeps.commands.view import SweepView
 
 
@@ -220,3 +221,15 @@ def test_train_jobs_of_others_do_not_count() -> None:
     )
 
     assert not view.trials
+
+
+def test_a_parameter_of_the_name_of_a_column() -> None:
+    """A parameter that is called as a column, or as the metric, is beside it."""
+    names = ["loss", "STATE"]
+    searched = [{"name": name, "searchSpace": {"categorical": {"choices": ["16"]}}} for name in names]
+    record = {"number": 1, "state": "Succeeded", "value": "0.5", "parameterValues": ["mse", "ny"]}
+    view = SweepView.of(sweep(parameters=searched, status=running(record)), [], parse_timestamp(BEGAN))
+
+    header, line = (text.plain.split() for text in trial_lines(view, view.trials, screen()))
+
+    assert (header, line) == (["TRIAL", "STATE", "loss", "STATE", "loss"], ["1", "Succeeded", "mse", "ny", "0.5"])

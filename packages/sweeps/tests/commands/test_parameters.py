@@ -12,8 +12,7 @@ from trainer.cli.errors import BadInputError
 from trainer.cli.run.sweep_api import Values
 from trainer.kube.objects import Object
 from trainer_sweeps.api.spec import SearchSpace
-from trainer_sweeps.commands.parameters import parse_options, parse_space, typed
-from trainer_sweeps.commands.space_text import space_text
+from trainer_sweeps.commands.parameters import parse_options, parse_space, space_text, typed
 
 
 @pytest.mark.parametrize(

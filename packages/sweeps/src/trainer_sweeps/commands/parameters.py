@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from trainer.cli.errors import BadInputError
 from trainer.cli.run.sweep_api import Values
 from trainer.cli.similar import did_you_mean
 from trainer.kube.objects import Object
-from trainer_sweeps.api.optimizationjob import LONGEST_TEXT, MOST_PARAMETERS
+from trainer_sweeps.api.optimizationjob import LONGEST_TEXT, MOST_PARAMETERS, Interval, SearchSpace
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _FORM: Final = re.compile(r"(?P<kind>[A-Za-z]+)(?:\((?P<inside>.*)\)|:(?P<behind>.*))", re.DOTALL)
@@ -212,3 +213,24 @@ def typed(text: str) -> object:
 
 def _shown(text: str) -> str:
     return printable(text)[:80]
+
+
+def space_text(space: SearchSpace) -> str:
+    """Such as `log(1e-5,1e-1)`, which `--param` takes; empty for a space that has no values."""
+    if space.categorical is not None:
+        return f"choice({_joined(space.categorical.choices)})"
+    if space.log_uniform is not None:
+        return _interval_text("logint" if space.log_uniform.type == "Int" else "log", space.log_uniform)
+    if space.uniform is not None:
+        return _interval_text("int" if space.uniform.type == "Int" else "uniform", space.uniform)
+    return ""
+
+
+def _interval_text(kind: str, interval: Interval) -> str:
+    return f"{kind}({interval.min},{interval.max})"
+
+
+def _joined(choices: list[str]) -> str:
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="").writerow(choices)
+    return buffer.getvalue()

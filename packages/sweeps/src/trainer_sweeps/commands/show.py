@@ -25,7 +25,7 @@ from trainer.kube.selection import Selection
 from trainer.kubernetes_yaml import dump
 from trainer_sweeps.commands.again import again_lines
 from trainer_sweeps.commands.follow import SweepDisplay, SweepFollower
-from trainer_sweeps.commands.space_text import space_text
+from trainer_sweeps.commands.parameters import space_text
 from trainer_sweeps.commands.table import STYLES, header_lines, sweep_lines, trial_lines
 from trainer_sweeps.commands.view import SweepView, trials_of
 

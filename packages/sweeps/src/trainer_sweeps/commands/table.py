@@ -22,6 +22,7 @@ STYLES: Final[Mapping[str, str]] = STATE_STYLES | {"Succeeded": "green", "Pruned
 """How Rich shows the states of sweeps and trials."""
 _BAR: Final = 10
 _COUNTED: Final = ("running", "succeeded", "failed", "pruned")
+_VALUE: Final = "value"
 _LONGEST_VALUE: Final = 24
 """Cells of a choice."""
 
@@ -34,7 +35,11 @@ def sweep_lines(
     titles = [*(["NAMESPACE"] if namespaces else []), "NAME", "STATE", "PROGRESS", "BEST", "TRIALS"]
     titles += [*(["TRIAL", "ALGORITHM"] if wide else []), "AGE"]
     return _lines(
-        titles, rows, console, shortest={"NAMESPACE": 12, "NAME": 20, "BEST": 16}, dispensable=["ALGORITHM", "AGE"]
+        dict(zip(titles, titles, strict=True)),
+        rows,
+        console,
+        shortest={"NAMESPACE": 12, "NAME": 20, "BEST": 16},
+        dispensable=["ALGORITHM", "AGE"],
     )
 
 
@@ -61,12 +66,16 @@ def _sweep(obj: Object, now: datetime, *, ascii_only: bool) -> dict[str, Text]:
 def trial_lines(view: SweepView, trials: Sequence[ShownTrial], console: Console) -> list[Text]:
     """One line for each trial below a header: parameters, value, progress and time."""
     rows = [_trial(view, each, ascii_only=console.options.ascii_only) for each in trials]
-    metric = printable(view.objective.metric)
-    names = [printable(name) for name in view.parameters]
-    titles = ["TRIAL", "STATE", *names, metric]
-    titles += [title for title in ("PROGRESS", "ETA", "TIME") if any(row[title] for row in rows)]
-    shortest = dict.fromkeys(names, 8)
-    return _lines(titles, rows, console, shortest=shortest, dispensable=["TIME", "ETA", *reversed(names)])
+    parameters = {_key(name): printable(name) for name in view.parameters}
+    columns = {"TRIAL": "TRIAL", "STATE": "STATE"} | parameters | {_VALUE: printable(view.objective.metric)}
+    columns |= {title: title for title in ("PROGRESS", "ETA", "TIME") if any(row[title] for row in rows)}
+    dispensable = ["TIME", "ETA", *reversed(parameters)]
+    return _lines(columns, rows, console, shortest=dict.fromkeys(parameters, 8), dispensable=dispensable)
+
+
+def _key(parameter: str) -> str:
+    """A parameter may be called as another column, or as the metric."""
+    return f"parameter {parameter}"
 
 
 def _trial(view: SweepView, shown: ShownTrial, *, ascii_only: bool) -> dict[str, Text]:
@@ -79,13 +88,13 @@ def _trial(view: SweepView, shown: ShownTrial, *, ascii_only: bool) -> dict[str,
     if took is None and runs and trial.started is not None:
         took = (view.now - trial.started).total_seconds()
     parameters = {
-        printable(name): Text(elided(printable(short_value(trial.assignment.get(name, ""))), _LONGEST_VALUE))
+        _key(name): Text(elided(printable(short_value(trial.assignment.get(name, ""))), _LONGEST_VALUE))
         for name in view.parameters
     }
     return parameters | {
         "TRIAL": Text(str(trial.number)),
         "STATE": Text(printable(shown.word), style=STYLES.get(shown.word, "default")),
-        printable(view.objective.metric): Text(short_value(trial.value or ""), style=style),
+        _VALUE: Text(printable(short_value(trial.value or "")), style=style),
         "PROGRESS": _percentage(progress.percentage if progress is not None else None, ascii_only=ascii_only),
         "ETA": Text(short_remaining(progress) if progress is not None and job is not None and job.is_going_on else ""),
         "TIME": Text(short_duration(took) if took is not None else ""),
@@ -126,24 +135,22 @@ def _percentage(percentage: int | None, *, ascii_only: bool) -> Text:
 
 
 def _lines(
-    titles: Sequence[str],
+    columns: Mapping[str, str],
     rows: Sequence[Mapping[str, Text]],
     console: Console,
     *,
     shortest: Mapping[str, int],
     dispensable: Sequence[str],
 ) -> list[Text]:
-    """Rows below their titles, in the columns that fit."""
+    """Rows below the titles of their columns, of which those are left out that do not fit."""
     width, ascii_only = terminal_width(console), console.options.ascii_only
-    wanted = {
-        title: max(len(title), *(row[title].cell_len for row in rows)) if rows else len(title) for title in titles
-    }
-    widths = fitted(wanted, width, shortest, dispensable)
+    table = [{key: Text(title) for key, title in columns.items()}, *rows]
+    widths = fitted({key: max(row[key].cell_len for row in table) for key in columns}, width, shortest, dispensable)
     lines = []
-    for row in [{title: Text(title) for title in widths}, *rows]:
+    for row in table:
         line = Text()
-        for title, cells in widths.items():
-            cell = row[title]
+        for key, cells in widths.items():
+            cell = row[key]
             if cell.cell_len > cells:
                 cell = Text(elided(cell.plain, cells, ascii_only=ascii_only), style=cell.style)
             line.append_text(cell).append(" " * (cells - cell.cell_len + GAP))
