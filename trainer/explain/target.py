@@ -8,7 +8,7 @@ from typing import Final
 
 from trainer.explain.cause import Explanation
 
-_NAME = r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?"
+_NAME = r"(?:[a-z]+/)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?"
 _MENTIONED = re.compile(
     rf"\b(kubectl create [a-z]+|trainer (?:delete|get|logs|resume|suspend)) {_NAME}(?: -n {_NAME})?"
 )

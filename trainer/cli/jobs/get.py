@@ -22,7 +22,7 @@ from trainer.cli.jobs.find import find_train_job, list_train_jobs, reference
 from trainer.cli.jobs.state import JobState
 from trainer.cli.jobs.table import JobTable
 from trainer.cli.jobs.watch import JobWatch
-from trainer.cli.kinds import Asked, Kind, kind_called, named
+from trainer.cli.kinds import Asked, Kind, kind_called, kind_with, named
 from trainer.cli.options import Context, Kubeconfig, Namespace, cluster_options
 from trainer.cli.past import installed_history, newest_of_history
 from trainer.kube.client import Client
@@ -103,6 +103,8 @@ def get(
         try:
             return await (report.watch(cluster.client) if watch else report.show(cluster.client))
         except GoneError as error:
+            if name is not None and (other := await kind_with(cluster, name, where or "")) is not None:
+                raise GoneError(f"{error}; there is {other.words[0]}/{name}") from None
             if name is None or await newest_of_history(cluster, name, where or "") is None:
                 raise
             raise GoneError(f"{error}; the history has it: trainer get {name} --history") from None

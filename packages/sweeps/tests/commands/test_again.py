@@ -47,6 +47,17 @@ def template(metadata: Object | None = None, trainer: Object | None = None, **sp
         ),
         pytest.param(
             template(
+                trainer={
+                    "command": [*START[:2], "--git", "https://git.test/p", "0123abc", *START[2:], "src/train.py"],
+                    "args": [f"$({LR}) $({BS})"],
+                }
+            ),
+            "trainer run src/train.py -n default --code-from git+https://git.test/p@0123abc --runtime "
+            "torch-distributed -- '0.002 16'",
+            id="repository",
+        ),
+        pytest.param(
+            template(
                 {"annotations": {CHECKPOINTS: "claim"}},
                 {
                     "args": [f"$({LR}) $({BS})"],

@@ -77,6 +77,7 @@ def test_changes(served: FakeClient, arguments: str, lines: list[str], left: dic
             "suspend sweep old", 1, "sweep old cannot be suspended: it has ended, and is Complete", id="ended"
         ),
         pytest.param("delete sweep/digits --checkpoints", 2, "--checkpoints: is for TrainJobs", id="checkpoints"),
+        pytest.param("get digits", 1, "none in it (see: trainer get -A); there is sweep/digits", id="hint of get"),
         pytest.param("delete digits", 1, "none in it (see: trainer get -A); there is sweep/digits", id="hint"),
     ],
 )

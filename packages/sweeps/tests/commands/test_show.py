@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -187,3 +188,14 @@ def test_a_trial_without_a_value(served: FakeClient) -> None:
     assert lines[0].startswith(f"OptimizationJob digits is running: TrialFailed: trial 1 has failed: {said}")
     assert lines[1].startswith("remedy   look into its log and metrics; the metric must be reported")
     assert any("trial 2 has ended, and its loss is awaited until its log is read" in line for line in lines)
+
+
+def test_commands_reach_the_same_cluster(served: FakeClient, tmp_path: Path) -> None:
+    """What is proposed has the options that lead to the cluster, behind the name."""
+    served.add(sweep(status={"state": "Suspended", "conditions": [condition("Suspended")]}))
+    file = tmp_path / "kubeconfig"
+    file.write_text("{}")
+
+    shown = run(f"explain sweep/digits --kubeconfig {file}").stdout
+
+    assert f"remedy   trainer resume sweep/digits -n default --kubeconfig {file}\n" in shown

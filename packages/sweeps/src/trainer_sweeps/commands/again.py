@@ -16,6 +16,8 @@ from trainer.cli.console import printable
 from trainer.kube.objects import Object, mapping_at, objects_in
 from trainer_sweeps.commands.view import SweepView
 
+_GIT: Final = "--git"
+"""Option of the program that prepares a node."""
 _OF_FUNCTION: Final = "_function.py"
 
 
@@ -53,6 +55,9 @@ def again(view: SweepView, script: str = "") -> str:
     if view.best is None or not path.endswith(".py") or path.endswith(_OF_FUNCTION):
         return ""
     words = ["trainer", "run", path, "-n", view.namespace]
+    if _GIT in command:
+        url, commit = (word.replace("$$", "$") for word in command[command.index(_GIT) + 1 :][:2])
+        words += ["--code-from", f"git+{url}@{commit}"]
     if runtime := mapping_at(spec, "runtimeRef").get("name"):
         words += ["--runtime", str(runtime)]
     for option, field in (("--nodes", "numNodes"), ("--procs", "numProcPerNode"), ("--image", "image")):
