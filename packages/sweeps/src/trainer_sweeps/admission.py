@@ -86,7 +86,7 @@ class StoredRuntimes:
 
 
 async def review_sweep(
-    obj: Object, pipeline: Pipeline, runtimes: RuntimeSource, version: Version = "v2alpha1"
+    obj: Object, pipeline: Pipeline, runtimes: RuntimeSource, version: Version = "v2alpha1", *, must_exist: bool = True
 ) -> Review:
     """Errors that refuse a new sweep, and warnings for its author; paths are those of the OptimizationJob.
 
@@ -95,6 +95,7 @@ async def review_sweep(
         pipeline: the plugins.
         runtimes: finds the runtime of its trials.
         version: of its template, and of the TrainJobs that the cluster serves. Default: v2alpha1.
+        must_exist: whether a missing runtime is an error; that of a file may be in the cluster. Default: yes.
     """
     try:
         fields = {name: value for name, value in obj.items() if name != "status"}
@@ -103,9 +104,9 @@ async def review_sweep(
         return Review.of(error.errors)
     sample = _sample(obj, sweep, version)
     if version == "v1alpha1":
-        review = await review_released(sample, None, pipeline, runtimes, must_exist=True)
+        review = await review_released(sample, None, pipeline, runtimes, must_exist=must_exist)
     else:
-        review = await review_train_job(sample, None, pipeline, _Existing(runtimes))
+        review = await review_train_job(sample, None, pipeline, _Existing(runtimes) if must_exist else runtimes)
     findings = [*_translated((*review.errors, *review.warnings), sweep)]
     if sample["spec"].get("suspend"):
         findings.append(AdmissionWarning(f"{_TEMPLATE}.spec.suspend", SUSPENDED))
