@@ -27,6 +27,7 @@ _ON_THE_EVENT_LOOP = [
     "trainer.kube",
     "trainer.plugins",
     "trainer.progress",
+    "trainer_sweeps.controllers",
 ]
 """Packages whose code runs on the event loop; that of the command is called by its tests as if it had none."""
 
