@@ -158,11 +158,13 @@ def best_of(trials: Sequence[PastTrial]) -> float:
     return min(trial.value for trial in trials if trial.state is TrialState.SUCCEEDED and trial.value is not None)
 
 
-def values_found(seeds: int, trials: int, parallel: int, algorithms: Sequence[str]) -> Table:
+def values_found(
+    functions: Sequence[Function], seeds: int, trials: int, parallel: int, *, algorithms: Sequence[str]
+) -> Table:
     """The best value by function and algorithm."""
     title = f"best value after {trials} trials, {parallel} at once: median of {seeds} seeds"
     table = Table("function", *algorithms, title=title, title_justify="left")
-    for function in FUNCTIONS:
+    for function in functions:
         row = []
         for algorithm in algorithms:
             spec = spec_of(function.parameters, algorithm)
@@ -243,6 +245,7 @@ def main(
     trials: Annotated[int, typer.Option(help="Trials of a sweep.")] = 50,
     parallel: Annotated[int, typer.Option(help="Trials that run at once.")] = 4,
     calls: Annotated[int, typer.Option(help="Suggestions whose time is taken.")] = 20,
+    functions: Annotated[int, typer.Option(help="How many of the functions, from the first.")] = len(FUNCTIONS),
     *,
     gp: Annotated[bool, typer.Option(help="With the Gaussian process, which takes minutes and needs torch.")] = False,
 ) -> None:
@@ -253,7 +256,7 @@ def main(
     console.print(f"load average before the run: {machine.load_average}", highlight=False)
     algorithms = ALGORITHMS if gp else ALGORITHMS[:-1]
     console.print(anyio.run(latencies, 96, 20, calls, algorithms))
-    console.print(values_found(seeds, trials, parallel, algorithms))
+    console.print(values_found(FUNCTIONS[:functions], seeds, trials, parallel, algorithms=algorithms))
     console.print(steps_spent(seeds, trials, parallel))
 
 
