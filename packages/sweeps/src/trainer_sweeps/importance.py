@@ -21,8 +21,8 @@ _FEWEST: Final = 5
 def importances(spec: Object, trials: Sequence[Object]) -> dict[str, float] | None:
     """The share of each parameter in the variance of the objective, by fANOVA (Hutter et al. 2014); the greatest first.
 
-    It blocks: for a fifth of a second with 20 parameters and 100 trials, for less than a second with 100 parameters.
-    The same trials give the same shares.
+    It blocks, for half a second of processor time with 20 parameters and 100 trials, and a second with 100 parameters;
+    the first call loads scikit-learn besides. The same trials give the same shares.
 
     Args:
         spec: of the OptimizationJob.
