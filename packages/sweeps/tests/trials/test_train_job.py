@@ -68,8 +68,8 @@ def test_a_trial_is_the_template_with_its_parameters() -> None:
             "trainer": {
                 "numNodes": 2,
                 "env": [
-                    {"name": "X", "value": "x"},
                     {"name": "KUBEFLOW_TRAINER_OPT_LR", "value": "0.5"},
+                    {"name": "X", "value": "x"},
                     {"name": "KUBEFLOW_TRAINER_OPT_LEARNING_RATE_MAX", "value": "1"},
                 ],
             },

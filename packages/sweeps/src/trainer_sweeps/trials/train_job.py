@@ -69,7 +69,10 @@ def is_queued(train_job: Object) -> bool:
 
 
 def _env(present: list[Object], assignment: Mapping[str, str]) -> list[Object]:
-    """The variables of the template, without those of the parameters, and these."""
-    variables = {variable_of(name): value for name, value in assignment.items()}
-    kept = [each for each in present if each.get("name") not in variables]
-    return [*kept, *({"name": name, "value": value} for name, value in variables.items())]
+    """The variables of the template and those of the parameters.
+
+    One that the template has keeps its place, so that variables behind it can refer to it as $(NAME).
+    """
+    variables = {variable_of(name): {"name": variable_of(name), "value": value} for name, value in assignment.items()}
+    kept = [variables.pop(str(each.get("name")), each) for each in present]
+    return [*kept, *variables.values()]
