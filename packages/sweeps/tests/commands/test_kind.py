@@ -155,6 +155,19 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             ["spec.trainJobTemplate.spec.runtimeRef", "Did you mean torch-distributed?"],
             id="TrainJob of a trial",
         ),
+        pytest.param(
+            written(trainJobTemplate={"spec": {"runtimeRef": {"name": "of-my-cluster"}}}),
+            0,
+            ["warning: spec.trainJobTemplate.spec.runtimeRef.name"],
+            id="a runtime that may be in the cluster",
+        ),
+        pytest.param(
+            written(trainJobTemplate={"spec": {"runtimeRef": {"name": "of-my-cluster"}}})
+            | {"apiVersion": "trainer.kubeflow.org/v1alpha1"},
+            0,
+            ["warning: ClusterTrainingRuntime of-my-cluster not found"],
+            id="of v1alpha1",
+        ),
     ],
 )
 def test_lint(file: Path, obj: Object, code: int, lines: list[str]) -> None:
