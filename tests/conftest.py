@@ -67,6 +67,6 @@ def plain_logs() -> Iterator[None]:
 def _forget_cached_loggers() -> None:
     """A logger that was first used while caching was on keeps that configuration, and `capture_logs` sees nothing."""
     for name, module in list(sys.modules.items()):
-        log = getattr(module, "log", None)
+        log = vars(module).get("log")  # some modules compute attributes, or warn
         if name.startswith(("trainer.", "trainer_devcluster.")) and isinstance(log, BoundLoggerLazyProxy):
             vars(log).pop("bind", None)
