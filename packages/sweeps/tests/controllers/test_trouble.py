@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from packages.sweeps.tests.controllers.cluster import WORKLOADS, Cluster, parameters
 from packages.sweeps.tests.jobs import sweep_object, trial_object
 from trainer.api.kueue import QUEUE_LABEL
+from trainer.api.optimization import SWEEP_LABEL
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.client import DeleteOptions, Propagation
@@ -201,6 +202,17 @@ async def test_a_trial_that_is_deleted_after_its_end_counts(cluster: Cluster) ->
         await cluster.end(3, "0.5")
         assert cluster.status["result"]["trainJobName"] == "demo-trial-1"
         assert cluster.status["state"] == "Complete"
+
+
+async def test_a_trial_that_has_lost_its_label_counts(cluster: Cluster) -> None:
+    """Its owner and its name are enough: it ends like any other, and costs no more requests than another one."""
+    async with cluster.managed():
+        await cluster.put(sweep_object())
+        patch = {"metadata": {"labels": {SWEEP_LABEL: None}}}
+        await cluster.user.patch(cluster.train_jobs, "demo-trial-1", patch, "default")
+        await cluster.end(1, "0.25")
+        assert cluster.trials == ["demo-trial-1", "demo-trial-2", "demo-trial-3"]
+        assert cluster.status["trials"][0]["value"] == "0.25"
 
 
 async def test_the_end_of_a_trial_is_recorded_first(cluster: Cluster) -> None:

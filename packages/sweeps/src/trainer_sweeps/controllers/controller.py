@@ -130,7 +130,7 @@ class SweepController:
             return None
         if uid_of(obj) != uid_of(cached.stored) or is_being_deleted(obj):
             return None
-        return Sweep.of(obj, await self._train_jobs.live(obj), now)
+        return Sweep.of(obj, await self._train_jobs.live(obj, cached.train_jobs.values()), now)
 
     async def _record(self, sweep: Sweep, now: datetime) -> Sweep:
         """Write the ends of trials, and perhaps that of the sweep, into the status."""

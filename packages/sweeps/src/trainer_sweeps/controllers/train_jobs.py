@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from trainer.api.optimization import HELD, PRUNED, SWEEP_LABEL
@@ -56,13 +56,16 @@ class TrainJobs:
         """The TrainJobs that the OptimizationJob controls, by the cache."""
         return [*self._lister.by_index(CONTROLLER_UID, uid_of(obj))]
 
-    async def live(self, obj: Object) -> list[Object]:
-        """The TrainJobs with the label of the OptimizationJob, by the API server: no trial is missing.
+    async def live(self, obj: Object, cached: Iterable[Object]) -> list[Object]:
+        """The TrainJobs of the OptimizationJob, by the API server: no trial is missing.
 
-        A cache may lack what the process before has created.
+        A cache may lack what the process before has created; the list lacks those whose label somebody has removed.
         """
         selection = Selection(namespace_of(obj), label_selector=f"{SWEEP_LABEL}={name_of(obj)}")
-        return (await self._client.list(TRAIN_JOBS, selection)).items
+        listed = (await self._client.list(TRAIN_JOBS, selection)).items
+        names = {name_of(each) for each in listed}
+        others = [await self._find(each) for each in cached if name_of(each) not in names]
+        return [*listed, *(each for each in others if each is not None)]
 
     async def create(self, sweep: Sweep, number: int, parameters: Mapping[str, str]) -> Object | None:
         """Create the TrainJob of a trial.
