@@ -24,7 +24,7 @@ def made(obj: Object, version: Literal["v1alpha1", "v2alpha1"] = "v2alpha1", num
 def test_a_trial_is_the_template_with_its_parameters() -> None:
     """Name, labels, owner, assignment, metric of the curve and environment are those of the trial; the rest stays."""
     template = {
-        "metadata": {"labels": {"team": "a"}, "annotations": {"note": "n"}},
+        "metadata": {"labels": {"team": "a"}, "annotations": {"note": "n"}, "finalizers": ["example.com/keep"]},
         "spec": {
             "runtimeRef": {"name": "torch"},
             "trainer": {
@@ -52,6 +52,7 @@ def test_a_trial_is_the_template_with_its_parameters() -> None:
                 ),
                 "trainer.kubeflow.org/trainer-status-curve-of": "loss",
             },
+            "finalizers": ["example.com/keep"],
             "ownerReferences": [
                 {
                     "apiVersion": "trainer.kubeflow.org/v2alpha1",
@@ -76,6 +77,19 @@ def test_a_trial_is_the_template_with_its_parameters() -> None:
         },
     }
     assert obj["spec"]["trainJobTemplate"] == template
+
+
+def test_what_one_trial_has_got_is_not_in_a_template() -> None:
+    """A template that was copied from a trial neither ends the others before they begin nor gives them its curve."""
+    copied = {f"trainer.kubeflow.org/{name}": "true" for name in ("optimization-held", "optimization-pruned")}
+    copied |= {"trainer.kubeflow.org/trainer-status-curve": "{}", "note": "n"}
+    template = {"metadata": {"annotations": copied}, "spec": {"runtimeRef": {"name": "torch"}}}
+    annotations = made(sweep_object(trainJobTemplate=template))["metadata"]["annotations"]
+    assert sorted(annotations) == [
+        "note",
+        "trainer.kubeflow.org/optimization-parameters",
+        "trainer.kubeflow.org/trainer-status-curve-of",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -9,18 +9,19 @@ from typing import Final
 import msgspec
 
 from trainer.api.kueue import QUEUE_LABEL
-from trainer.api.metadata import TemplateMetadata
-from trainer.api.metric_curve import CURVE_OF
-from trainer.api.optimization import ASSIGNMENT, SWEEP_LABEL, TRIAL_LABEL, variable_of
+from trainer.api.metric_curve import CURVE, CURVE_OF
+from trainer.api.optimization import ASSIGNMENT, HELD, PRUNED, SWEEP_LABEL, TRIAL_LABEL, variable_of
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.objects import Object, controller_reference, labels_of, mapping_at, name_of, namespace_of, objects_in
 from trainer.v1alpha1.discovery import Version
-from trainer_sweeps.api.optimizationjob import OptimizationJobSpec
+from trainer_sweeps.api.optimizationjob import OptimizationJobSpec, TrialMetadata
 from trainer_sweeps.trials.names import trial_name
 
 PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
 """Label by which Kueue finds the priority of a job in its queue."""
 _OF_QUEUE: Final = (QUEUE_LABEL, PRIORITY_LABEL)
+_OF_ONE_TRIAL: Final = (CURVE, HELD, PRUNED)
+"""Annotations that a trial gets while it runs, which one that is copied into a template has."""
 
 
 def train_job_of(
@@ -38,8 +39,9 @@ def train_job_of(
         assignment: the value of each parameter.
         version: of the TrainJobs that the cluster serves, in which the template is written.
     """
-    template = sweep.train_job_template.metadata or TemplateMetadata()
+    template = sweep.train_job_template.metadata or TrialMetadata()
     labels, spec = dict(template.labels or {}), deepcopy(sweep.train_job_template.spec)
+    annotations = {name: value for name, value in (template.annotations or {}).items() if name not in _OF_ONE_TRIAL}
     queue = {name: value for name, value in labels_of(obj).items() if name in _OF_QUEUE}
     if version == "v1alpha1":
         labels = queue | labels
@@ -56,9 +58,10 @@ def train_job_of(
             "name": trial_name(name_of(obj), number),
             "namespace": namespace_of(obj),
             "labels": labels | {SWEEP_LABEL: name_of(obj), TRIAL_LABEL: str(number)},
-            "annotations": (template.annotations or {}) | own,
+            "annotations": annotations | own,
             "ownerReferences": [controller_reference(obj)],
-        },
+        }
+        | ({"finalizers": template.finalizers} if template.finalizers else {}),
         "spec": spec,
     }
 
