@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
 from packages.sweeps.tests.controllers.cluster import WORKLOADS, Cluster, parameters
 from packages.sweeps.tests.jobs import sweep_object, trial_object
 from trainer.api.kueue import QUEUE_LABEL
-from trainer.api.optimization import SWEEP_LABEL
+from trainer.api.optimization import ASSIGNMENT, PRUNED, SWEEP_LABEL
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.errors import ForbiddenError, KubeError
-from trainer.kube.objects import Object, uid_of
+from trainer.kube.objects import Object, controller_reference, uid_of
 from trainer_kube_testing import statuses
 from trainer_sweeps.search.history import PastTrial
 from trainer_sweeps.search.suggestion import AlgorithmUnavailableError
@@ -213,6 +214,43 @@ async def test_a_trial_that_has_lost_its_label_counts(cluster: Cluster) -> None:
         await cluster.end(1, "0.25")
         assert cluster.trials == ["demo-trial-1", "demo-trial-2", "demo-trial-3"]
         assert cluster.status["trials"][0]["value"] == "0.25"
+
+
+async def test_a_trial_whose_parameters_were_edited_is_recorded(cluster: Cluster) -> None:
+    """What no parameter can have, and the status has no room for, is left out of it."""
+    async with cluster.managed():
+        await cluster.put(sweep_object())
+        values = [{"name": "lr", "value": "0" * 65}, {"name": "optimizer", "value": "adam"}]
+        annotations = {ASSIGNMENT: msgspec.json.encode(values).decode()}
+        await cluster.user.patch(
+            cluster.train_jobs, "demo-trial-1", {"metadata": {"annotations": annotations}}, "default"
+        )
+        await cluster.end(1)
+        assert cluster.status["trials"][0]["parameterValues"] == ["", "adam"]
+
+
+async def test_a_number_beyond_the_last_one_is_no_trial(cluster: Cluster) -> None:
+    """A TrainJob that somebody makes with such a name takes the place of none, and does not end the sweep."""
+    async with cluster.managed():
+        await cluster.put(sweep_object())
+        stranger = trial_object(number=101, end="Failed")
+        stranger["metadata"]["ownerReferences"] = [controller_reference(cluster.sweep)]
+        stranger["metadata"]["labels"][SWEEP_LABEL] = "demo"
+        await cluster.put(stranger)
+        await cluster.end(1)
+        assert cluster.status["trialCounts"] == {"running": 2, "succeeded": 1, "failed": 0, "pruned": 0}
+
+
+async def test_a_trial_that_is_marked_by_hand_is_stopped(any_cluster: Cluster) -> None:
+    """Its place is free for another one, so it does not go on beside it."""
+    cluster = any_cluster
+    async with cluster.managed():
+        await cluster.put(sweep_object(version=cluster.version))
+        patch = {"metadata": {"annotations": {PRUNED: "no good"}}}
+        await cluster.user.patch(cluster.train_jobs, "demo-trial-1", patch, "default")
+        await cluster.pass_time(1)
+        assert cluster.suspended == ["demo-trial-1"]
+        assert len(cluster.trials) == 3
 
 
 async def test_the_end_of_a_trial_is_recorded_first(cluster: Cluster) -> None:

@@ -138,7 +138,7 @@ class SweepController:
             return sweep
         for trial in sweep.news:
             if trial.state is TrialState.PRUNED and trial.number in sweep.train_jobs:
-                await self._train_jobs.leave_queue(sweep.train_jobs[trial.number])
+                await self._train_jobs.stay_pruned(sweep.train_jobs[trial.number])
         return await self._write(sweep, next_status(sweep, now))
 
     async def _stop(self, sweep: Sweep, hopeless: dict[str, str]) -> None:

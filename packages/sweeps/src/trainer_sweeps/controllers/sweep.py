@@ -57,7 +57,7 @@ class Sweep:
 
     @classmethod
     def of(cls, obj: Object, train_jobs: Iterable[Object], now: datetime) -> Self:
-        """Read an OptimizationJob; of the TrainJobs those that it controls are its trials.
+        """Read an OptimizationJob; of the TrainJobs those that it controls, by their numbers, are its trials.
 
         Raises:
             InvalidObjectError: it has fields that no sweep can be made of.
@@ -65,10 +65,11 @@ class Sweep:
         model = _read(obj)
         spec, status = model.spec, model.status or OptimizationJobStatus()
         objective, names = spec.objectives[0], [each.name for each in spec.parameters]
+        total = number_of_trials(spec)
         own: dict[int, Object] = {}
         for train_job in train_jobs:
             number = trial_number(name_of(train_job), name_of(obj))
-            if number is not None and is_controlled_by(train_job, obj):
+            if number is not None and number <= total and is_controlled_by(train_job, obj):
                 own[number] = train_job
         seen = {number: replace(Trial.of(each, objective, now), number=number) for number, each in own.items()}
         ended = {
@@ -80,7 +81,7 @@ class Sweep:
             stored=obj,
             spec=spec,
             status=status,
-            total=number_of_trials(spec),
+            total=total,
             ended=dict(sorted(ended.items())),
             running={number: trial for number, trial in sorted(seen.items()) if number not in ended},
             train_jobs=own,

@@ -18,6 +18,7 @@ from trainer.kube.objects import (
     is_being_deleted,
     is_controlled_by,
     key_of,
+    mapping_at,
     name_of,
     namespace_of,
     resource_version_of,
@@ -94,7 +95,7 @@ class TrainJobs:
         )
 
     async def prune(self, train_job: Object, reason: str) -> None:
-        """Stop a trial for good; once that is known, its queue is told by `leave_queue`.
+        """Stop a trial for good; once that is known, `stay_pruned` follows.
 
         Raises:
             ConflictError: it has changed since it was read, and may have ended.
@@ -103,9 +104,11 @@ class TrainJobs:
         version = {"resourceVersion": resource_version_of(train_job)}
         await self._patch(train_job, suspend=True, annotation=(PRUNED, reason), metadata=version)
 
-    async def leave_queue(self, train_job: Object) -> None:
-        """Have Kueue not start a trial again that was stopped."""
+    async def stay_pruned(self, train_job: Object) -> None:
+        """Have Kueue not start a trial again that was stopped, and stop one that somebody has marked by hand."""
         await self._tell_queue(train_job, suspend=True)
+        if mapping_at(train_job, "spec").get("suspend") is not True:
+            await self._patch(train_job, suspend=True)
 
     async def hold(self, train_job: Object) -> None:
         """Suspend a trial with its sweep."""
@@ -128,11 +131,12 @@ class TrainJobs:
         train_job: Object,
         *,
         suspend: bool | None,
-        annotation: tuple[str, str | None],
+        annotation: tuple[str, str | None] | None = None,
         metadata: Object | None = None,
     ) -> None:
-        name, value = annotation
-        body: Object = {"metadata": {"uid": uid_of(train_job), "annotations": {name: value}} | (metadata or {})}
+        body: Object = {"metadata": {"uid": uid_of(train_job)} | (metadata or {})}
+        if annotation is not None:
+            body["metadata"]["annotations"] = dict([annotation])
         body |= {} if suspend is None else {"spec": {"suspend": suspend}}
         try:
             await self._client.patch(

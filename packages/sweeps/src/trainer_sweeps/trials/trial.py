@@ -148,9 +148,10 @@ class Trial:
 
 
 def assignment_of(annotations: Mapping[str, str]) -> dict[str, str]:
-    """The parameters of a trial by its annotations; empty where they cannot be read."""
+    """The parameters of a trial by its annotations, without values that none can have; empty where unreadable."""
     try:
-        return {each.name: each.value for each in _ASSIGNMENT.decode(annotations.get(ASSIGNMENT, ""))}
+        values = _ASSIGNMENT.decode(annotations.get(ASSIGNMENT, ""))
+        return {each.name: each.value for each in values if len(each.value) <= LONGEST_TEXT}
     except (msgspec.DecodeError, RecursionError):
         return {}
 
