@@ -191,6 +191,12 @@ ONE_ALGORITHM = "Invalid value: exactly one of the fields in [random grid tpe gp
             "and ., such as team or example.com/team",
             id="label",
         ),
+        pytest.param(
+            [("trainJobTemplate.spec", {"runtimeRef": {"name": "torch"}, "ttlSecondsAfterFinished": 0})],
+            "spec.trainJobTemplate.spec.ttlSecondsAfterFinished: Forbidden: cannot be set: a trial that is deleted "
+            "before its value is known runs again; ttlSecondsAfterFinished of the sweep deletes it with its trials",
+            id="trials-that-delete-themselves",
+        ),
         pytest.param([("parameters", REMOVED)], "spec.parameters: Required value", id="no-parameters"),
     ],
 )

@@ -14,6 +14,7 @@ from trainer_sweeps.api.spec import (
     GRID_CHOICES,
     LESS_THAN_MAX,
     NO_NAME,
+    NO_TIME_TO_LIVE,
     ONE_OBJECTIVE,
     PARALLEL_TRIALS,
     Interval,
@@ -30,6 +31,7 @@ _TOO_WIDE: Final = "max - min must be within the range of a double: its magnitud
 _NO_INTEGER: Final = "there is no integer between min and max: widen the interval, or set type to Float"
 _INEXACT: Final = "bounds of integers must be between -2^53 and 2^53, within which doubles have every integer"
 _EMPTY: Final = "must not be empty: results cannot have it; write a word such as none, which the program reads as empty"
+_TIME_TO_LIVE: Final = "ttlSecondsAfterFinished"
 _ZERO: Final = "must not have a NUL character: no environment variable can hold one"
 
 
@@ -45,6 +47,8 @@ def check_space(spec: OptimizationJobSpec) -> Iterator[FieldError]:
     metadata = spec.train_job_template.metadata
     if metadata is not None and (metadata.name is not None or metadata.namespace is not None):
         yield forbidden("spec.trainJobTemplate.metadata", NO_NAME)
+    if _TIME_TO_LIVE in spec.train_job_template.spec:
+        yield forbidden(f"spec.trainJobTemplate.spec.{_TIME_TO_LIVE}", NO_TIME_TO_LIVE)
     is_grid = spec.search_algorithm.grid is not None
     others: dict[str, str] = {}
     for index, parameter in enumerate(spec.parameters):

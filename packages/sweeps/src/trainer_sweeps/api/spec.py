@@ -32,6 +32,10 @@ GRID_CHOICES: Final = "Grid search requires all parameters to be Categorical; Un
 LESS_THAN_MAX: Final = "min must be strictly less than max"
 GREATER_THAN_ZERO: Final = "min must be strictly greater than 0"
 NO_NAME: Final = "name and namespace cannot be set in a template."
+NO_TIME_TO_LIVE: Final = (
+    "cannot be set: a trial that is deleted before its value is known runs again; ttlSecondsAfterFinished of the sweep "
+    "deletes it with its trials"
+)
 
 _MOST_OBJECTIVES: Final = 16
 """More than one, so that a rule can say why there can be only one."""
