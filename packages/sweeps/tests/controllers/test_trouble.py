@@ -360,12 +360,14 @@ async def test_a_trial_that_waits_in_its_queue_is_not_resumed(cluster: Cluster) 
 
 
 async def test_kueue_that_may_not_be_told(cluster: Cluster) -> None:
-    """Without rights on Workloads the trial is suspended all the same."""
+    """Without rights on Workloads the trials are suspended and resumed all the same."""
     async with cluster.managed():
         cluster.client.faults.fail(ForbiddenError(403, "no rights"), resource=WORKLOADS, times=None)
         await cluster.put(sweep_object(metadata={"labels": {QUEUE_LABEL: "gpus"}}))
         await cluster.change(suspend=True)
         assert cluster.suspended == ["demo-trial-1", "demo-trial-2"]
+        await cluster.change(suspend=False)
+        assert cluster.suspended == []
 
 
 def workload(uid: str) -> Object:

@@ -117,8 +117,8 @@ class TrainJobs:
 
     async def release(self, train_job: Object) -> None:
         """Resume a trial that was suspended with its sweep; one in a queue starts when that admits it."""
-        await self._tell_queue(train_job, suspend=False)
-        await self._patch(train_job, suspend=None if is_queued(train_job) else False, annotation=(HELD, None))
+        is_told = await self._tell_queue(train_job, suspend=False)
+        await self._patch(train_job, suspend=None if is_told else False, annotation=(HELD, None))
 
     async def _find(self, wanted: Object) -> Object | None:
         try:
@@ -145,16 +145,18 @@ class TrainJobs:
         except NotFoundError:
             log.info("left out a trial, it is gone", train_job=name_of(train_job))
 
-    async def _tell_queue(self, train_job: Object, *, suspend: bool) -> None:
-        """Have Kueue stop or go on, which starts what it has admitted, whatever the TrainJob says."""
+    async def _tell_queue(self, train_job: Object, *, suspend: bool) -> bool:
+        """Have Kueue stop or go on, which starts what it has admitted, whatever the TrainJob says; whether it knows."""
         if not is_queued(train_job):
-            return
+            return False
         try:
             await set_suspend(self._client, train_job, suspend=suspend, field_manager=FIELD_MANAGER)
         except ForbiddenError as error:
             log.warning("Kueue was not told", train_job=name_of(train_job), suspend=suspend, error=str(error))
+            return False
         except NotFoundError:
             log.info("left out a trial, it is gone", train_job=name_of(train_job))
+        return True
 
 
 def _is_of_earlier_sweep(existing: Object, obj: Object) -> bool:
