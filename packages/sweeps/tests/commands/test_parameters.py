@@ -21,6 +21,7 @@ from trainer_sweeps.commands.parameters import parse_options, parse_space, space
         ("log(1e-5,1e-1)", {"logUniform": {"min": "1e-5", "max": "1e-1"}}, "log(1e-5,1e-1)"),
         ("log:1e-5,1e-1", {"logUniform": {"min": "1e-5", "max": "1e-1"}}, "log(1e-5,1e-1)"),
         (" Uniform( 0 , 1 ) ", {"uniform": {"min": "0", "max": "1"}}, "uniform(0,1)"),
+        ("uniform(-.5,.5)", {"uniform": {"min": "-0.5", "max": "0.5"}}, "uniform(-0.5,0.5)"),
         ("int(-1,8)", {"uniform": {"min": "-1", "max": "8", "type": "Int"}}, "int(-1,8)"),
         ("logint(1,100)", {"logUniform": {"min": "1", "max": "100", "type": "Int"}}, "logint(1,100)"),
         ("choice(16, 32,sgd)", {"categorical": {"choices": ["16", "32", "sgd"]}}, "choice(16,32,sgd)"),

@@ -83,6 +83,8 @@ def search_of(search: Search, parameters: Sequence[SearchedParameter], served: S
     ):
         raise BadInputError(f"--{given}: belongs to --prune: add --prune asha, or --prune median")
     if search.parallel is not None:
+        if search.parallel > spec["numTrials"]:
+            raise BadInputError(f"--parallel: {search.parallel}: there are {spec['numTrials']} trials in all")
         spec["parallelTrials"] = search.parallel
     if search.max_failed is not None:
         spec["maxFailedTrials"] = search.max_failed

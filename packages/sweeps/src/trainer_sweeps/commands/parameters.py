@@ -36,6 +36,8 @@ _EXAMPLES: Final = {
     _CHOICE: "choice(16,32,64)",
 }
 _NUMBER: Final = patterns.compiled(patterns.DECIMAL_NUMBER)
+_POINT_FIRST: Final = re.compile(r"^(?P<sign>-?)\.")
+"""`.5`, as Python writes it, and the API does not."""
 _MOST_CHOICES: Final = 100
 
 
@@ -150,6 +152,7 @@ def _interval(kind: str, words: Sequence[str], where: str) -> Object:
     example = _EXAMPLES[kind]
     if len(words) != 2:
         raise BadInputError(f"{where}: {kind} takes the least and the greatest value, such as {example}")
+    words = [_POINT_FIRST.sub(r"\g<sign>0.", word) for word in words]
     for word in words:
         if not _NUMBER.search(word) or len(word) > LONGEST_TEXT or not math.isfinite(float(word)):
             raise BadInputError(f"{where}: {_shown(word) or 'nothing'} is no number: write such as {example}")
