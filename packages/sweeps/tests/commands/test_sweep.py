@@ -28,7 +28,7 @@ SEARCHED = "--param lr=log(1e-5,1e-1) --param bs=choice(16,32) --minimize val_lo
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, served: FakeClient) -> None:
     """A script, and a cluster with the runtimes that we ship."""
     monkeypatch.chdir(tmp_path)
-    Path("train.py").write_text("import torch")
+    Path("train.py").write_text("import torch\nnames = 'KUBEFLOW_TRAINER_OPT_LR', 'KUBEFLOW_TRAINER_OPT_BS'\n")
     for runtime in runtimes():
         served.add(runtime)
 
@@ -200,6 +200,9 @@ def test_mpi() -> None:
         pytest.param(
             f"train.py {SEARCHED} --trials 101", "'--trials': Input should be less than or equal to 100", id="trials"
         ),
+        pytest.param(
+            f"train.py {SEARCHED} --trials 4 --parallel 5", "--parallel: 5: there are 4 trials", id="parallel"
+        ),
         pytest.param(f"train.py {SEARCHED} --algorithm bayes", "'bayes' is not one of 'tpe'", id="algorithm"),
         pytest.param(f"train.py {SEARCHED} --epochs 3", "options of the script follow after --", id="option of it"),
         pytest.param(f"train.py {SEARCHED} -- --lr {{lrr}}", "there is no parameter lrr", id="placeholder"),
@@ -213,6 +216,34 @@ def test_mistakes(served: FakeClient, arguments: str, problem: str) -> None:
     assert (result.exit_code, result.stdout) == (2, ""), result.output
     assert problem in result.stderr
     assert not served.requests_of("create", "apply", "patch")
+
+
+@pytest.mark.parametrize(
+    ("source", "arguments", "unread"),
+    [
+        pytest.param("import torch\nparameters()", "", ["lr", "bs"], id="none"),
+        pytest.param("import sys", "-- --lr {lr}", ["bs"], id="one is an argument"),
+        pytest.param("import sys", "-- --lr {lr} --bs={bs}", [], id="arguments"),
+        pytest.param("from report import parameters\nparameters(lr=1)", "", ["bs"], id="another name"),
+        pytest.param("import report\nreport.parameters(LR=1).bs", "", [], id="module"),
+        pytest.param("from trainer.progress.report import (\n parameters as p)\np().lr + p().bs", "", [], id="alias"),
+        pytest.param("import os\nos.environ['KUBEFLOW_TRAINER_OPT_LR']", "", ["bs"], id="variable"),
+        pytest.param("import own", "", [], id="module beside it"),
+        pytest.param("from report import (", "", [], id="no Python that is known here"),
+    ],
+)
+def test_unread_parameters(source: str, arguments: str, unread: list[str]) -> None:
+    """A warning names the parameters that neither the arguments nor the code names."""
+    Path("train.py").write_text(source)
+    Path("report.py").write_text("LR, BS, PREFIX = 1, 2, 'KUBEFLOW_TRAINER_OPT_'")
+    Path("own.py").write_text("from report import parameters\nlr, bs = parameters()")
+
+    result = run(f"train.py {SEARCHED} --runtime plain --dry-run {arguments}")
+
+    assert result.exit_code == 0, result.output
+    said = [line for line in result.stderr.splitlines() if "nothing in train.py reads" in line]
+    expected = f"warning: nothing in train.py reads {', '.join(unread)}, and trials would not differ by it: "
+    assert [line.startswith(expected) for line in said] == ([True] if unread else []), result.stderr
 
 
 def test_submission(served: FakeClient) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+
+from anyio.to_thread import run_sync
 
 from trainer.api.optimization import OPTIMIZATION_JOBS, variable_of
 from trainer.api.submitted_object import object_errors
-from trainer.cli.console import output, say
+from trainer.cli.console import note, output, printable, say
 from trainer.cli.current_cluster import ConnectedCluster
 from trainer.cli.documents import Document
 from trainer.cli.errors import BadInputError
@@ -24,6 +27,7 @@ from trainer_sweeps.commands.follow import SweepDisplay, SweepFollower
 from trainer_sweeps.commands.optimization_job import check_search, optimization_job, search_of, sweep_name
 from trainer_sweeps.commands.parameters import SearchedParameter, parse_space
 from trainer_sweeps.commands.submitted_sweep import TrackedSweep
+from trainer_sweeps.commands.unread import unread_parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,8 @@ async def prepare_sweep(
         suspend=False,
     )
     prepared = await prepare_script(cluster, options, namespace)
+    if options.function is None and options.code_from is None:
+        await run_sync(_warn_of_unread, options, [each.name for each in parameters])
     sweep = optimization_job(prepared.train_job.obj, fields, cluster.served)
     if errors := object_errors(sweep.obj, OptimizationJob):
         raise BadInputError("; ".join(map(str, errors)))
@@ -76,6 +82,18 @@ async def prepare_sweep(
         f"{prepared.packed} for {OPTIMIZATION_JOBS.kind} {options.name} with runtime {prepared.runtime}: "
         f"{trials} trial{'' if trials == 1 else 's'}, {at_once} at once",
     )
+
+
+def _warn_of_unread(options: ScriptOptions, names: Sequence[str]) -> None:
+    unread = unread_parameters(Path(options.script), options.arguments, names)
+    if unread:
+        shown = ", ".join(map(printable, unread))
+        arguments = " ".join(f"--{name} {{{name}}}" for name in map(printable, unread))
+        note(
+            f"nothing in {printable(options.script)} reads {shown}, and trials would not differ by it: hand it over as "
+            f"in -- {arguments}, or read it by parameters() of the module report",
+            kind="warning",
+        )
 
 
 def submit_from_python(
