@@ -54,6 +54,20 @@ async def following(client: FakeClient, clock: ManualClock, console: Console) ->
                 await clock.advance(1)
 
 
+def pruned() -> Object:
+    """A trial that was stopped after a minute."""
+    made = trial(1, condition("Suspended"), curve=("1",))
+    made["metadata"]["annotations"][PRUNED] = "worse than the median"
+    return made
+
+
+def since_long(number: int) -> Object:
+    """A trial that has run for a year."""
+    made = trial(number, state="Running")
+    made["metadata"]["creationTimestamp"] = "2025-01-01T00:00:00Z"
+    return made
+
+
 def running(*trials: Object) -> Object:
     """The status of a sweep with trials that have ended."""
     return {"state": "Running", "conditions": [condition("Created")], "trials": list(trials)}
@@ -118,12 +132,31 @@ async def test_lines(client: FakeClient, clock: ManualClock) -> None:
         "trial 4  lr 0.004  bs 16",
         "trial 3  Pruned  loss 0.8  worse than the median",
         "trial 4  Succeeded  loss 0.25  after 1m",
-        "best so far: trial 4, loss 0.25 (4 of 4 trials, ETA 0 s)",
+        "best so far: trial 4, loss 0.25 (4 of 4 trials)",
         *END,
         "more: trainer metrics digits-trial-4 -n default, trainer logs digits-trial-4 -n default",
     ]
     assert ends[0] is not None
     assert ends[0].state == "Complete"
+
+
+async def test_another_metric(client: FakeClient, clock: ManualClock) -> None:
+    """While trials run it is said once that none of their metrics is the objective, not before a tenth is done."""
+    console = screen()
+    metrics = {"evalMetrics": {"val_loss": "0.5"}, "trainMetrics": {"acc": "0.1"}}
+
+    async with following(client, clock, console):
+        client.add(sweep(status=running()))
+        client.add(trial(1, state="Running", trainerStatus=metrics | {"progressPercentage": 9}))
+        await clock.advance(1)
+        assert "note:" not in text_of(console)
+        for number in (1, 2):
+            client.add(trial(number, state="Running", trainerStatus=metrics | {"progressPercentage": 10}))
+        await clock.advance(1)
+        client.add(sweep(status={"state": "Failed", "conditions": [condition("Failed")]}))
+
+    said = "note: trial 1 reports val_loss, acc, and no loss so far: a trial without it fails"
+    assert [line for line in text_of(console).splitlines() if "note:" in line] == [said]
 
 
 async def test_live_table(client: FakeClient, clock: ManualClock) -> None:
@@ -189,10 +222,29 @@ async def test_no_controller(client: FakeClient, clock: ManualClock) -> None:
         pytest.param([trial(1, condition("Complete"), curve=("1",))], 2, 90.0, id="two at once"),
         pytest.param([trial(1, condition("Complete"), curve=("1",)), trial(2)], 2, 75.0, id="one runs since 30 s"),
         pytest.param([trial(1, condition("Complete"), curve=("1",))], 100, 60.0, id="more at once than are left"),
+        pytest.param([pruned(), trial(2)], 2, 75.0, id="one was pruned after 60 s"),
+        pytest.param(
+            [
+                trial(1, condition("Complete"), curve=("1",)),
+                *(trial(n, state="Running", trainerStatus={"estimatedRemainingSeconds": 500}) for n in (2, 3, 4)),
+            ],
+            3,
+            500.0,
+            id="all others run, and know when they end",
+        ),
+        pytest.param(
+            [
+                trial(1, condition("Complete"), curve=("1",)),
+                *map(since_long, (2, 3, 4)),
+            ],
+            3,
+            None,
+            id="all others run longer than expected",
+        ),
     ],
 )
 def test_remaining(trials: list[Object], parallel: int, left: float | None) -> None:
-    """The estimate is the mean duration of trials for what is left, by as many as run at once."""
+    """The estimate is what running trials say of themselves, else the mean duration, by as many as run at once."""
     now = datetime(2026, 1, 1, 0, 0, 30, tzinfo=UTC)
 
     view = SweepView.of(sweep(parallelTrials=parallel), trials, now)

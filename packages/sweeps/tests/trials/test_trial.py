@@ -48,8 +48,22 @@ POINTS = ((1, "0.9"), (2, "0.25"), (3, "0.50"))
             {"end": "Complete", "curve": curve_text(is_final=True)},
             "Failed",
             None,
-            "it is complete and has not reported the metric loss",
+            "it is complete and has not reported the metric loss, nor any other",
             id="no-value",
+        ),
+        pytest.param(
+            {
+                "end": "Complete",
+                "curve": curve_text(is_final=True),
+                "metrics": {
+                    "evalMetrics": {"val_loss": "1", "acc": "1"},
+                    "trainMetrics": {"acc": "1"} | {f"m{number}": "1" for number in range(8)},
+                },
+            },
+            "Failed",
+            None,
+            "it is complete and has not reported the metric loss, but val_loss, acc, m0, m1, m2, m3, m4, m5 and 2 more",
+            id="other-metrics",
         ),
         pytest.param(
             {"end": "Complete", "curve": curve_text(is_final=True), "metrics": {"trainMetrics": {"loss": "nan"}}},

@@ -31,6 +31,8 @@ from trainer_sweeps.commands.view import ShownTrial, SweepView, trials_of
 _REFRESH_SECONDS: Final = 0.5
 _HINT_SECONDS: Final = 10.0
 """After this time without a sign of a controller the user gets a hint."""
+_HINT_PERCENT: Final = 10
+"""Progress of a trial from which its metrics are expected to be all that it has."""
 _MOST_KEPT: Final = 10
 """Trials of the table that stays on a terminal, the best ones."""
 _CHROME: Final = 6
@@ -45,6 +47,7 @@ class SweepDisplay:
         self._view: SweepView | None = None
         self._words: dict[int, str] = {}
         self._best = 0
+        self._has_hinted = False
         self._state, self._message = UNTOUCHED, ""
         self._live = Live(
             console=console, get_renderable=self._screen, auto_refresh=False, transient=True
@@ -73,6 +76,7 @@ class SweepDisplay:
         self._view = view
         for each in view.trials:
             self._show_trial(view, each)
+            self._hint_at_another_metric(view, each)
         if view.best is not None and view.best.number != self._best and self._live is None:
             self._best = view.best.number
             text = f"best so far: trial {self._best}, {printable(view.objective.metric)} {short_value(view.best_value)}"
@@ -103,6 +107,19 @@ class SweepDisplay:
         if trial.state is TrialState.FAILED or (self._live is None and (is_new or trial.has_ended)):
             self._console.print(_trial_line(view, shown))
 
+    def _hint_at_another_metric(self, view: SweepView, shown: ShownTrial) -> None:
+        """Say once, before all trials have run in vain, that none of the metrics of one that runs is the objective."""
+        trial, metric = shown.trial, view.objective.metric
+        percentage = shown.job.progress.percentage if shown.job is not None else None
+        is_early = percentage is not None and percentage < _HINT_PERCENT
+        if self._has_hinted or trial.has_ended or not shown.reported or is_early:
+            return
+        if not trial.curve.points and metric not in shown.reported:
+            self._has_hinted = True
+            names = ", ".join(map(printable, shown.reported[:_MOST_KEPT]))
+            text = f"trial {trial.number} reports {names}, and no {printable(metric)} so far: a trial without it fails"
+            self.hint(text)
+
     def _screen(self) -> Group:
         view = self._view
         if view is None:
@@ -116,7 +133,7 @@ class SweepDisplay:
         if (more := len(view.trials) - len(shown)) > 0:
             lines.append(Text(f"and {more} more", style="dim"))
         for line in lines:
-            line.truncate(self._console.width - 1, overflow="ellipsis")
+            line.truncate(self._console.width, overflow="ellipsis")
         return Group(*lines)
 
 

@@ -37,7 +37,7 @@ from trainer_sweeps.api.optimizationjob import (
     TrialState,
 )
 from trainer_sweeps.search.suggestion import AlgorithmUnavailableError, number_of_trials
-from trainer_sweeps.trials.trial import Trial, best
+from trainer_sweeps.trials.trial import Trial, best, reported_metrics
 
 _HELD: Final = frozenset({"pending", "suspended", "blocked", "stopping", "stalled"})
 """States of TrainJobs that are counted by themselves; all others count as running."""
@@ -51,6 +51,8 @@ class ShownTrial:
     trial: Trial
     job: JobState | None = None
     """None: the TrainJob is deleted."""
+    reported: Sequence[str] = ()
+    """Names of the metrics that it has reported last."""
 
     @property
     def word(self) -> str:
@@ -89,7 +91,7 @@ class SweepView:
         for job in train_jobs:
             if is_controlled_by(job, obj):
                 trial = Trial.of(job, objective, now)
-                found[trial.number] = ShownTrial(trial, JobState.of(job))
+                found[trial.number] = ShownTrial(trial, JobState.of(job), reported_metrics(job))
         for record in _records(obj):
             trial = Trial.of_record(name_of(obj), record, [each.name for each in spec.parameters], objective)
             seen = found.get(record.number)
@@ -175,17 +177,24 @@ class SweepView:
 
     @property
     def remaining_seconds(self) -> float | None:
-        """An estimate: as long as trials took so far, for what is left, by as many as run at once."""
+        """An estimate by what trials say of themselves, else by how long others took; None while nothing is known."""
         took = [each.seconds for each in self.trials if each.seconds is not None]
         if self.has_ended or not took:
             return None
         mean = sum(took) / len(took)
-        running = [each.trial for each in self.trials if not each.trial.has_ended]
-        elapsed = [(self.now - each.started).total_seconds() for each in running if each.started is not None]
+        running = [each for each in self.trials if not each.trial.has_ended]
         waiting = max(self.total - len(self.trials), 0)
-        left = mean * waiting + sum(max(mean - each, 0.0) for each in elapsed)
+        left = mean * waiting + sum(self._left_of(each, mean) for each in running)
         at_once = max(min(self.spec.parallel_trials, waiting + len(running)), 1)
-        return left / at_once
+        return left / at_once if left > 0 else None
+
+    def _left_of(self, shown: ShownTrial, mean: float) -> float:
+        """Seconds that a trial has to run, if it is not pruned; 0 where it has taken longer than others."""
+        said = shown.job.progress.remaining_seconds if shown.job is not None and shown.job.is_going_on else None
+        if said is not None:
+            return said
+        started = shown.trial.started
+        return max(mean - (self.now - started).total_seconds(), 0.0) if started is not None else mean
 
     @property
     def elapsed_seconds(self) -> float:

@@ -38,6 +38,9 @@ from trainer_sweeps.trials.names import trial_name
 PATIENCE: Final = timedelta(seconds=60)
 """How long after its end a trial may wait for the last points of its curve, which the manager reads from its log."""
 
+_METRICS: Final = ("evalMetrics", "trainMetrics")
+_MOST_NAMED: Final = 8
+"""Metrics that a trial has reported in place of the one that is asked for."""
 _LARGEST_STEP: Final = 2**31 - 1
 """The greatest step for which the status has room."""
 
@@ -73,7 +76,7 @@ class Trial:
     started: datetime | None = None
     """When its TrainJob was created."""
     ended: datetime | None = None
-    """When its TrainJob ended; None while it runs, and for one that was pruned."""
+    """When its TrainJob ended, or was stopped as pruned; None while it runs."""
 
     @staticmethod
     def of(train_job: Object, objective: Objective, now: datetime) -> Trial:
@@ -95,7 +98,9 @@ class Trial:
             started=_moment(metadata_of(train_job).get("creationTimestamp")),
         )
         if (reason := annotations.get(PRUNED)) is not None:
-            return replace(trial, state=TrialState.PRUNED, message=_cut(reason))
+            stop = _end(train_job, ConditionType.SUSPENDED) or {}
+            ended = _moment(stop.get("lastTransitionTime"))
+            return replace(trial, state=TrialState.PRUNED, message=_cut(reason), ended=ended)
         if (failure := _end(train_job, ConditionType.FAILED)) is not None:
             message = _cut(str(failure.get("message") or failure.get("reason") or ""))
             ended = _moment(failure.get("lastTransitionTime"))
@@ -163,11 +168,17 @@ def best(trials: Iterable[Trial], objective: Objective) -> Trial | None:
     return min(found, key=lambda trial: (sign * number_of(trial.value or ""), trial.number), default=None)
 
 
+def reported_metrics(train_job: Object) -> list[str]:
+    """Names of the metrics in the status, those of the evaluation first."""
+    reported = mapping_at(train_job, "status", "trainerStatus")
+    return list(dict.fromkeys(name for field in _METRICS for name in mapping_at(reported, field)))
+
+
 def _judged(trial: Trial, train_job: Object, objective: Objective) -> Trial:
     """The trial of a TrainJob that is complete, and reports no more."""
     value = _aggregated(trial.curve, objective.aggregate) or _last_metric(train_job, objective.metric)
     if value is None:
-        message = f"it is complete and has not reported the metric {objective.metric}"
+        message = f"it is complete and has not reported the metric {objective.metric}, {_instead(train_job)}"
     elif not math.isfinite(number_of(value)):
         message = f"it is complete, and its metric {objective.metric} is {value[:LONGEST_TEXT]}"
     else:
@@ -189,9 +200,16 @@ def _aggregated(curve: MetricCurve, aggregate: Aggregate) -> str | None:
     return pick(curve.points, key=lambda point: number_of(point.value)).value
 
 
+def _instead(train_job: Object) -> str:
+    """What has been reported in place of the metric, one of which is often meant."""
+    names = reported_metrics(train_job)
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"but {', '.join(names[:_MOST_NAMED])}{more}" if names else "nor any other"
+
+
 def _last_metric(train_job: Object, metric: str) -> str | None:
     """The last value in the status, of the evaluation if it is there."""
-    for field in ("evalMetrics", "trainMetrics"):
+    for field in _METRICS:
         value = mapping_at(train_job, "status", "trainerStatus", field).get(metric)
         if isinstance(value, str):
             return value
