@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from trainer.api.optimization import SWEEP_LABEL
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.completion import train_job_names
@@ -14,7 +15,7 @@ from trainer.cli.similar import did_you_mean
 from trainer.kube.client import Client
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.field_errors import listed
-from trainer.kube.objects import Object, key_of, name_of
+from trainer.kube.objects import Object, key_of, labels_of, name_of
 from trainer.kube.resource import Resource
 from trainer.kube.selection import Selection
 
@@ -42,9 +43,13 @@ async def find_object(client: Client, name: str, namespace: str, resource: Resou
             raise not_served(resource) from None
     missing = f"there is no {resource.kind} {name} in namespace {namespace}"
     try:
-        names = [name_of(obj) for obj in await list_objects(client, Selection(namespace), resource)]
+        objects = await list_objects(client, Selection(namespace), resource)
     except ForbiddenError:
         raise GoneError(missing) from None
+    names = [name_of(obj) for obj in objects]
+    trial = next((name_of(obj) for obj in objects if labels_of(obj).get(SWEEP_LABEL) == name), None)
+    if trial is not None:
+        raise GoneError(f"{missing}: {name} is a sweep, whose trials are TrainJobs such as {trial}")
     meant = did_you_mean(name, names)
     there = f"{meant} There" if meant else ": there"
     raise GoneError(f"{missing}{there} are{f': {listed(names)}' if names else f' none in it (see: {see})'}")

@@ -59,6 +59,23 @@ def test_changes(served: FakeClient, arguments: str, lines: list[str], left: dic
 
 
 @pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("command", ["logs", "attach", "metrics", "exec -- ls"])
+def test_commands_about_one_training(served: FakeClient, command: str) -> None:
+    """A command that needs a TrainJob says of a sweep that its trials are."""
+    served.add(sweep())
+    served.add(trial(3))
+    word, *others = command.split(maxsplit=1)
+
+    result = run(" ".join([word, "digits", *others]))
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        "error: there is no TrainJob digits in namespace default: digits is a sweep, whose trials are TrainJobs such as "
+        "digits-trial-3\n"
+    )
+
+
+@pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
