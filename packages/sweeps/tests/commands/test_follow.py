@@ -159,6 +159,29 @@ async def test_another_metric(client: FakeClient, clock: ManualClock) -> None:
     assert [line for line in text_of(console).splitlines() if "note:" in line] == [said]
 
 
+@pytest.mark.parametrize(
+    ("ends", "spec", "hints"),
+    [
+        pytest.param(["Failed"] * 2, {}, 0, id="two"),
+        pytest.param(["Failed"] * 3, {}, 1, id="three"),
+        pytest.param(["Failed"] * 3 + ["Pruned"], {}, 0, id="one is no failure"),
+        pytest.param(["Failed"] * 3, {"maxFailedTrials": 5}, 0, id="ends by itself"),
+    ],
+)
+async def test_failures(clock: ManualClock, ends: list[str], spec: Object, hints: int) -> None:
+    """After three trials of which all have failed a hint says how the sweep is ended, once."""
+    console = screen()
+    status = running(*(ended(number, state, None) for number, state in enumerate(ends, start=1)))
+    view = SweepView.of(sweep(numTrials=20, status=status, **spec), [], clock.now())
+    display = SweepDisplay(console, clock)
+
+    display.show(view)
+    display.show(view)
+
+    said = "note: all 3 trials so far have failed: trainer delete sweep digits -n default ends it; --max-failed N does"
+    assert text_of(console).count(said) == hints
+
+
 async def test_live_table(client: FakeClient, clock: ManualClock) -> None:
     """On a terminal trials are a table, those that run first; what has failed and the end stay above it."""
     console = screen(terminal=True, width=90)

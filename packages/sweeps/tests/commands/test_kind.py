@@ -70,8 +70,8 @@ def test_commands_about_one_training(served: FakeClient, command: str) -> None:
 
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
-        "error: there is no TrainJob digits in namespace default: digits is a sweep, whose trials are TrainJobs such as "
-        "digits-trial-3\n"
+        "error: there is no TrainJob digits in namespace default: digits is a sweep, whose trials are TrainJobs such "
+        "as digits-trial-3\n"
     )
 
 

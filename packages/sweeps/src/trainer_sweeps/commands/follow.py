@@ -31,6 +31,8 @@ from trainer_sweeps.commands.view import ShownTrial, SweepView, trials_of
 _REFRESH_SECONDS: Final = 0.5
 _HINT_SECONDS: Final = 10.0
 """After this time without a sign of a controller the user gets a hint."""
+_HINT_FAILED: Final = 3
+"""Trials that have failed, without one that has not, before the user gets a hint."""
 _HINT_PERCENT: Final = 10
 """Progress of a trial from which its metrics are expected to be all that it has."""
 _MOST_KEPT: Final = 10
@@ -47,7 +49,7 @@ class SweepDisplay:
         self._view: SweepView | None = None
         self._words: dict[int, str] = {}
         self._best = 0
-        self._has_hinted = False
+        self._has_hinted = self._has_hinted_at_failures = False
         self._state, self._message = UNTOUCHED, ""
         self._live = Live(
             console=console, get_renderable=self._screen, auto_refresh=False, transient=True
@@ -77,6 +79,7 @@ class SweepDisplay:
         for each in view.trials:
             self._show_trial(view, each)
             self._hint_at_another_metric(view, each)
+        self._hint_at_failures(view)
         if view.best is not None and view.best.number != self._best and self._live is None:
             self._best = view.best.number
             text = f"best so far: trial {self._best}, {printable(view.objective.metric)} {short_value(view.best_value)}"
@@ -119,6 +122,17 @@ class SweepDisplay:
             names = ", ".join(map(printable, shown.reported[:_MOST_KEPT]))
             text = f"trial {trial.number} reports {names}, and no {printable(metric)} so far: a trial without it fails"
             self.hint(text)
+
+    def _hint_at_failures(self, view: SweepView) -> None:
+        """Say once that no trial has succeeded, which is most often an error that all of them will have."""
+        failed = view.count(TrialState.FAILED)
+        is_limited = view.spec.max_failed_trials is not None
+        if self._has_hinted_at_failures or is_limited or view.has_ended or view.ended > failed:
+            return
+        if failed >= _HINT_FAILED:
+            self._has_hinted_at_failures = True
+            command = f"trainer delete sweep {view.name} -n {view.namespace}"
+            self.hint(f"all {failed} trials so far have failed: {command} ends it; --max-failed N does by itself")
 
     def _screen(self) -> Group:
         view = self._view

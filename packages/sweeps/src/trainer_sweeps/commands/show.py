@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.cli.columns import columns
 from trainer.cli.console import GetFormat, duration, escaped, note, printable
 from trainer.cli.current_cluster import ConnectedCluster
 from trainer.cli.errors import ExitCode
@@ -158,9 +159,8 @@ def details(view: SweepView, console: Console) -> list[Text]:
     if view.trials:
         lines += [Text(), *trial_lines(view, view.ranked(), console)]
     lines += [Text(), Text("Parameters", style="bold")]
-    lines += [
-        Text(f"  {printable(each.name)}  {printable(space_text(each.search_space))}") for each in view.spec.parameters
-    ]
+    spaces = [(f"  {printable(each.name)}", printable(space_text(each.search_space))) for each in view.spec.parameters]
+    lines += map(Text, columns(spaces))
     conditions = objects_in(mapping_at(view.obj, "status").get("conditions"))
     if conditions:
         lines += [Text(), Text("Conditions", style="bold"), *(_condition(view, each) for each in conditions)]
