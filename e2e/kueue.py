@@ -22,6 +22,24 @@ QUEUE = "kueue.x-k8s.io/queue-name"
 ENTRY = {"manager": MANAGER, "trainingRuntimeSpec": {"template": {"spec": {}}}}
 """Its runtime patch, before it says anything about nodes."""
 CONFLICT = "Error from server (Conflict)"
+WORKLOADS = "workloads.kueue.x-k8s.io"
+
+
+def workload_definition() -> Object:
+    """The definition of its Workloads, which keeps whatever they have."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1beta2", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": WORKLOADS},
+        "spec": {
+            "group": "kueue.x-k8s.io",
+            "names": {"kind": "Workload", "plural": "workloads", "singular": "workload"},
+            "scope": "Namespaced",
+            "versions": [version],
+        },
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from e2e.cluster import Cluster
 from e2e.installation import roles
 from e2e.waiting import until
 
-WITHOUT_REQUEST = {"update trainjobs/finalizers.trainer.kubeflow.org"}
+WITHOUT_REQUEST = {f"update {kind}/finalizers.trainer.kubeflow.org" for kind in ("optimizationjobs", "trainjobs")}
 """What the API server asks for when an owner reference blocks the deletion of its owner, beside the request itself."""
 
 
