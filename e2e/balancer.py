@@ -7,7 +7,7 @@ import select
 import socket
 import socketserver
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 
@@ -24,6 +24,8 @@ class Balancer(socketserver.ThreadingTCPServer):
         """Ports that get no new connections, as endpoints that are no longer ready."""
         self.open: set[socket.socket] = set()
         self.is_cut = False
+        self.loses: Callable[[], bool] = lambda: False
+        """Asked for each answer, whether its connection closes instead; the server has done what it was asked for."""
         self._turn = itertools.count()
 
     @property
@@ -71,21 +73,23 @@ class _Connection(socketserver.BaseRequestHandler):
         with self.server.connect_upstream() as upstream:
             self.server.open.add(self.request)
             try:
-                _pass_on(self.request, upstream)
+                _pass_on(self.request, upstream, self.server.loses)
             except OSError:
                 pass
             finally:
                 self.server.open.discard(self.request)
 
 
-def _pass_on(client: socket.socket, server: socket.socket) -> None:
-    """Until one of them closes; nothing of what the server says later reaches the client."""
+def _pass_on(client: socket.socket, server: socket.socket, loses: Callable[[], bool]) -> None:
+    """Until one of them closes, or an answer is lost; nothing of what the server says later reaches the client."""
+    asked = False
     while True:
         readable, _, _ = select.select([client, server], [], [])
         for source in readable:
             data = source.recv(1 << 16)
-            if not data:
+            if not data or (asked and source is server and loses()):
                 return
+            asked = source is client
             (server if source is client else client).sendall(data)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,14 +24,23 @@ CONFIGURATION: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def manager(session_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Manager]:
+def manager_kubeconfig(session_cluster: Cluster) -> Path:
+    """How the manager reaches the cluster; modules may have another way."""
+    return session_cluster.manager_kubeconfig
+
+
+@pytest.fixture(scope="module")
+def manager(
+    session_cluster: Cluster, manager_kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Manager]:
     """Our manager instead of that of the session: it finds the kind at its start, and sees curves sooner."""
     if session_cluster.get("crd", KIND) is None:
         definitions = yaml.load_all((CONFIG / "crd/optimizationjobs.yaml").read_text(), yaml.CSafeLoader)
         session_cluster.belongings.create(session_cluster, *definitions)
         session_cluster.kubectl("wait", "--for=condition=Established", f"crd/{KIND}", "--timeout=30s")
     session_cluster.manager.stop()
-    process = make_manager(session_cluster, tmp_path_factory.mktemp("sweeps"), **CONFIGURATION)
+    cluster = replace(session_cluster, manager_kubeconfig=manager_kubeconfig)
+    process = make_manager(cluster, tmp_path_factory.mktemp("sweeps"), **CONFIGURATION)
     try:
         process.start(ready="started manager")
         yield process
