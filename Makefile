@@ -92,7 +92,7 @@ lanes: $(VENV)/.dev
 lane-dashboard: $(VENV)/.dev $(VENV)/.dashboard-tests packages/dashboard/web/node_modules/.package-lock.json
 lane-devcluster: $(VENV)/.dev
 lane-initializers: $(VENV)/.dev $(VENV)/.s3-server $(VENV)/.azurite $(VENV)/.demo-fine-tune
-lane-sweeps: $(VENV)/.dev $(VENV)/.demo-torch $(VENV)/.demo-xgboost
+lane-sweeps: $(VENV)/.dev $(VENV)/.demo-torch
 lane-v1_jobs: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch
 
 # Browsers have the machine for themselves.

@@ -5,27 +5,47 @@ from __future__ import annotations
 import pytest
 
 from e2e.cluster import Cluster
+from e2e.prerequisites import needs_module
 from e2e.sweeps.sweep import curve_of, ended, is_pruned, optimization_job, trials_of
 from e2e.waiting import until
 
 pytestmark = pytest.mark.timeout(420)
 
-LEVELS = """
-level = float(os.environ["KUBEFLOW_TRAINER_OPT_LEVEL"])
-for step in range(1, 28):
-    say(currentStep=step, totalSteps=27, evalMetrics={"val_loss": level + 1 / step})
+DIGITS = """
+import torch
+from sklearn.datasets import load_digits
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+images, digits = (torch.as_tensor(each) for each in load_digits(return_X_y=True))
+images = images.float() / 16
+model = torch.nn.Linear(64, 10)
+optimizer = torch.optim.SGD(model.parameters(), lr=float(os.environ["KUBEFLOW_TRAINER_OPT_RATE"]))
+loss_of = torch.nn.CrossEntropyLoss()
+for epoch in range(1, 28):
+    for batch in torch.randperm(1200).split(60):
+        optimizer.zero_grad()
+        loss_of(model(images[batch]), digits[batch]).backward()
+        optimizer.step()
+    with torch.no_grad():
+        value = loss_of(model(images[1200:]), digits[1200:]).item()
+    say(currentStep=epoch, totalSteps=27, evalMetrics={"val_loss": value})
     time.sleep(0.3)
 """
-TRIALS = 9
+RATES = ("0.3", "0.1", "0.03", "0.01", "0.003", "0.001", "0.0003", "0.0001", "0.00001")
+"""From the best to one that learns nothing."""
+TRIALS = len(RATES)
 
 
+@needs_module("torch", "sklearn")
 def test_asha(cluster: Cluster) -> None:
-    """Trials that are worse at a rung are suspended, marked, and kept with their curve; the best one goes on."""
-    space = {"level": {"categorical": {"choices": [str(level) for level in range(TRIALS)]}}}
+    """Trials of torch that are worse at a rung are suspended, marked and kept with their curve; the best goes on."""
+    cluster.require_local("torch and scikit-learn")
+    space = {"rate": {"categorical": {"choices": [*RATES]}}}
     cluster.apply(
         optimization_job(
-            "levels",
-            LEVELS,
+            "digits",
+            DIGITS,
             space,
             trials=TRIALS,
             parallel=3,
@@ -33,8 +53,8 @@ def test_asha(cluster: Cluster) -> None:
             pruneAlgorithm={"asha": {"warmupSteps": 3, "reductionFactor": 3}},
         )
     )
-    status = ended(cluster, "levels", timeout=360)
-    trials = trials_of(cluster, "levels")
+    status = ended(cluster, "digits", timeout=360)
+    trials = trials_of(cluster, "digits")
     pruned = {number for number, trial in trials.items() if is_pruned(trial)}
     recorded = {each["number"]: each for each in status["trials"]}
     assert sorted(trials) == sorted(recorded) == list(range(1, TRIALS + 1))
@@ -45,8 +65,12 @@ def test_asha(cluster: Cluster) -> None:
         "failed": 0,
         "pruned": len(pruned),
     }
-    assert status["result"]["trainJobName"] == "levels-trial-1"
-    assert 1 not in pruned
+    last = {number: curve_of(trials[number])[-1] for number in set(trials) - pruned}
+    assert {step for step, _ in last.values()} == {27}
+    best = min(last, key=lambda number: last[number][1])
+    assert best == 1
+    assert status["result"]["trainJobName"] == f"digits-trial-{best}"
+    assert float(status["result"]["value"]) == last[best][1]
     for number in pruned:
         trial, record = trials[number], recorded[number]
         curve = curve_of(trial)
@@ -56,8 +80,7 @@ def test_asha(cluster: Cluster) -> None:
         assert curve[0][0] == 1
         assert curve[-1][0] >= record["step"]
         assert float(record["value"]) == dict(curve)[record["step"]]
-        cluster.wait_for_state(f"levels-trial-{number}", "Suspended")
-    assert {curve_of(trials[number])[-1][0] for number in set(trials) - pruned} == {27}
+        cluster.wait_for_state(f"digits-trial-{number}", "Suspended")
     until(lambda: not _running_pods(cluster), "the pods of all trials have ended")
 
 
