@@ -55,12 +55,14 @@ class ForgetfulClient(FakeClient):
 
     async def send(self, request: ObjectRequest) -> Object | None:
         """See `Client.send`."""
-        if request.verb is Verb.APPLY and request.resource.plural == OPTIMIZATION_JOBS.plural:
-            body: Any = request.body
-            status = {name: value for name, value in body["status"].items() if name in {"conditions", "result"}}
+        if request.subresource == "status" and request.resource.plural == OPTIMIZATION_JOBS.plural:
+            assert request.verb is not Verb.APPLY, "fields that are not declared in the schema are refused"
+            patch: Any = request.body
+            change = patch[-1]
+            status = {name: value for name, value in change["value"].items() if name in {"conditions", "result"}}
             if "result" in status:
                 status["result"] = {name: value for name, value in status["result"].items() if name != "value"}
-            body["status"] = status
+            change["value"] = status
         return await super().send(request)
 
 

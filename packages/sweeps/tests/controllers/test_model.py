@@ -233,11 +233,11 @@ def value_of(step: str, random: Random) -> Any:
         case "wait":
             return random.choice([0.01, 1, 31, 61, 400])
         case "refuse":
-            return random.choice(["create", "apply", "patch", "get", "list"]), random.choice(ERRORS)
+            return random.choice(["create", "patch", "get", "list"]), random.choice(ERRORS)
         case "lose answer":
-            return random.choice(["create", "create", "apply", "patch"])
+            return random.choice(["create", "patch"])
         case "hold":
-            return random.choice(["create", "apply", "patch", "get"]), random.random() < 0.5
+            return random.choice(["create", "patch", "get"]), random.random() < 0.5
         case "hold watches" | "break watches":
             return random.random() < 0.5
     return None

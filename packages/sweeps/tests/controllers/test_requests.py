@@ -33,7 +33,7 @@ async def test_the_requests_of_a_sweep(cluster: Cluster) -> None:
             "get optimizationjobs": 11,
             "list trainjobs": 11,
             "create trainjobs": 10,
-            "apply optimizationjobs": 20,
+            "patch optimizationjobs": 20,
         }
 
 

@@ -40,7 +40,7 @@ async def test_a_refused_trial_burns_no_number(cluster: Cluster) -> None:
         assert [each for each in cluster.events if each[0] == "Warning"] == [
             ("Warning", "TrainJobsCreationFailed", message)
         ]
-        writes = [each for each in cluster.requests if each.verb == "apply"]
+        writes = [each for each in cluster.requests if each.verb == "patch"]
         assert len(writes) == 1
         fault.end()
         await cluster.pass_time(60)
@@ -116,7 +116,7 @@ async def test_what_admission_would_have_refused(
         assert message in cluster.status["conditions"][0]["message"]
         assert cluster.status["state"] == "Blocked"
         await cluster.pass_time(60)
-        assert len([each for each in cluster.requests if each.verb == "apply"]) == 1
+        assert len([each for each in cluster.requests if each.verb == "patch"]) == 1
         assert cluster.trials == []
 
 
@@ -257,7 +257,7 @@ async def test_the_end_of_a_trial_is_recorded_first(cluster: Cluster) -> None:
     """While the status cannot be written, nothing follows from the end of a trial."""
     async with cluster.managed():
         await cluster.put(sweep_object())
-        fault = cluster.client.faults.fail(statuses.unavailable(), verb="apply", resource=cluster.sweeps, times=None)
+        fault = cluster.client.faults.fail(statuses.unavailable(), verb="patch", resource=cluster.sweeps, times=None)
         await cluster.end(1)
         assert len(cluster.trials) == 2
         fault.end()
@@ -290,7 +290,7 @@ async def test_a_cache_that_lags_behind_forgets_nothing(cluster: Cluster) -> Non
 async def test_another_sweep_of_the_name_gets_no_status_of_the_first(cluster: Cluster) -> None:
     """A status is for the object that it was made of."""
     async with cluster.managed():
-        hold = cluster.client.faults.hold(verb="apply", resource=cluster.sweeps)
+        hold = cluster.client.faults.hold(verb="patch", resource=cluster.sweeps)
         await cluster.put(sweep_object())
         assert hold.waiting == 1
         cluster.user.remove(cluster.sweeps, "demo", "default")

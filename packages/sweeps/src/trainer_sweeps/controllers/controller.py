@@ -17,7 +17,7 @@ from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.optimization import OPTIMIZATION_JOBS
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.cache.cached_object import CachedObject
-from trainer.kube.client import DeleteOptions
+from trainer.kube.client import DeleteOptions, PatchType
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.handlers import own_key
 from trainer.kube.controller.predicates import generation_changed
@@ -177,30 +177,30 @@ class SweepController:
         return sweep, None, None
 
     async def _write(self, sweep: Sweep, status: OptimizationJobStatus) -> Sweep:
-        """Apply a status if it differs, and tell what is new in it; returns the sweep with what the server has then."""
+        """Write a status if it differs, and tell what is new in it; returns the sweep with what the server has then."""
         obj = sweep.stored
         self._reports.ended(sweep)
         if is_stored(status, obj):
             return sweep
-        stored = await self._apply(obj, status)
+        stored = await self._replace(obj, status)
         self._reports.changed(obj, status)
         return sweep.with_stored(stored)
 
-    async def _apply(self, obj: Object, status: OptimizationJobStatus) -> Object:
-        applied = {
-            "apiVersion": self._resource.api_version,
-            "kind": self._resource.kind,
-            "metadata": {
-                "name": name_of(obj),
-                "namespace": namespace_of(obj),
-                # Neither to another of that name, nor over what is newer than what it was made of.
-                "uid": uid_of(obj),
-                "resourceVersion": resource_version_of(obj),
-            },
-            "status": status.to_object(),
-        }
-        answer = await self._client.apply(
-            self._resource, applied, field_manager=FIELD_MANAGER, force=True, subresource="status"
+    async def _replace(self, obj: Object, status: OptimizationJobStatus) -> Object:
+        """Write a status: fields that the definition lacks are dropped, and would be refused if they were applied."""
+        patch: list[Object] = [
+            # Neither to another of that name, nor over what is newer than what it was made of.
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": resource_version_of(obj)},
+            {"op": "add", "path": "/status", "value": status.to_object()},
+        ]
+        answer = await self._client.patch(
+            self._resource,
+            name_of(obj),
+            patch,
+            namespace_of(obj),
+            patch_type=PatchType.JSON,
+            subresource="status",
+            field_manager=FIELD_MANAGER,
         )
         log.info("wrote status", state=status.state, trials=len(status.trials or []))
         return answer
@@ -209,7 +209,7 @@ class SweepController:
         """Say in its status what is wrong with an OptimizationJob that admission would have refused."""
         status = refused_status(obj, str(error), self._clock.now())
         if not is_stored(status, obj):
-            await self._apply(obj, status)
+            await self._replace(obj, status)
             self._reports.changed(obj, status)
         return TerminalError(f"{error.subject} does not fit its schema: {error}")
 
