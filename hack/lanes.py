@@ -89,6 +89,7 @@ NIGHTLY = (
     "e2e/checkpoints/test_processes.py",
     "e2e/checkpoints/test_torchtune.py",
     "e2e/failures",
+    "e2e/sweeps/test_examples.py",
     "e2e/test_callbacks.py",
     "e2e/test_chart.py",
     "e2e/test_examples.py",
@@ -103,7 +104,7 @@ NIGHTLY = (
     "e2e/test_v1_sdk.py",
     "e2e/test_wheels.py",
 )
-"""End-to-end tests of no lane that only `make nightly` runs: frameworks, SDKs, images, attacks and other versions."""
+"""End-to-end tests that only `make nightly` runs: frameworks, SDKs, images, attacks and other versions."""
 
 NOT_READ = (
     "CHANGELOG.md",
@@ -142,7 +143,8 @@ def arguments_of(root: Path, kind: str, name: str) -> list[str]:
     """Give the arguments with which pytest runs these tests."""
     of_lanes = [path for lane in LANES.values() for path in (lane.unit if kind == "unit" else lane.e2e)]
     if name != CORE:
-        return [path for path in _paths(LANES[name], kind) if (root / path).exists()]
+        paths = [path for path in _paths(LANES[name], kind) if (root / path).exists()]
+        return [*paths, *(f"--ignore={path}" for path in NIGHTLY if _is_in(path, paths))]
     if kind == "unit":
         packages = sorted(str(path.relative_to(root)) for path in root.glob("packages/*/tests"))
         everything, elsewhere = ["tests", *(path for path in packages if path not in of_lanes)], of_lanes
