@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from packages.dashboard.tests.sweeps import condition, record, sweep, trial
+from trainer.api.metric_curve import CURVE, MetricCurve, Point
 from trainer.api.optimization import ASSIGNMENT, TRIAL_LABEL
 from trainer.kube.objects import Object
 from trainer_dashboard.sweep.importance import importance_of
@@ -14,7 +15,7 @@ from trainer_dashboard.sweep.trials import ended_trials, membership_of, trial_of
 
 ASSIGNED = {"lr": "0.01", "layers": "3", "optimizer": "sgd"}
 VALUES = ["0.01", "3", "sgd"]
-CURVE = [(1, 0.9), (2, 0.4), (3, 0.6)]
+POINTS = [(1, 0.9), (2, 0.4), (3, 0.6)]
 
 
 def shown(of: Object, *jobs: Object) -> list[Object]:
@@ -26,19 +27,19 @@ def shown(of: Object, *jobs: Object) -> list[Object]:
 @pytest.mark.parametrize(
     ("job", "state", "value"),
     [
-        pytest.param({"points": CURVE, "state": "Running"}, "Running", 0.4, id="running"),
-        pytest.param({"points": CURVE, "is_final": True, "state": "Complete"}, "Succeeded", 0.4, id="succeeded"),
+        pytest.param({"points": POINTS, "state": "Running"}, "Running", 0.4, id="running"),
+        pytest.param({"points": POINTS, "is_final": True, "state": "Complete"}, "Succeeded", 0.4, id="succeeded"),
         pytest.param({"state": "Complete"}, "Running", None, id="ended-but-not-read"),
         pytest.param({"state": "Complete", "is_final": True}, "Failed", None, id="no-value"),
-        pytest.param({"points": CURVE, "state": "Failed"}, "Failed", None, id="failed"),
-        pytest.param({"points": CURVE, "state": "Suspended", "pruned": "worse"}, "Pruned", 0.6, id="pruned"),
+        pytest.param({"points": POINTS, "state": "Failed"}, "Failed", None, id="failed"),
+        pytest.param({"points": POINTS, "state": "Suspended", "pruned": "worse"}, "Pruned", 0.6, id="pruned"),
         pytest.param(
             {"state": "Complete", "trainerStatus": {"evalMetrics": {"val_loss": "0.5"}}},
             "Succeeded",
             0.5,
             id="no-curve",
         ),
-        pytest.param({"points": CURVE, "metric": "accuracy", "state": "Running"}, "Running", None, id="other-metric"),
+        pytest.param({"points": POINTS, "metric": "accuracy", "state": "Running"}, "Running", None, id="other-metric"),
     ],
 )
 def test_state_of_a_train_job(job: dict[str, Any], state: str, value: float | None) -> None:
@@ -48,16 +49,24 @@ def test_state_of_a_train_job(job: dict[str, Any], state: str, value: float | No
     assert (found["number"], found["state"], found["value"], found["parameters"]) == (4, state, value, VALUES)
 
 
+def test_copied_curve() -> None:
+    """The curve in the annotations of a copied TrainJob is that of the other one."""
+    of = sweep()
+    job = trial(4, ASSIGNED, POINTS, of=of, state="Running")
+    job["metadata"]["annotations"][CURVE] = MetricCurve("val_loss", (Point(1, "0.1"),)).to_text("of-another")
+    assert [each["points"] for each in shown(of, job)] == [[]]
+
+
 def test_recorded() -> None:
     """A trial that has ended is as the status says; its TrainJob, if there is one, adds times and the curve."""
     pruned = record(2, VALUES, "Pruned", value="0.9", step=2, message="worse than the median")
     of = sweep(trials=[record(1, VALUES, value="0.25", step=9), pruned])
-    job = trial(1, ASSIGNED, CURVE, of=of, state="Complete", startTime="2026-01-01T00:01:00Z")
+    job = trial(1, ASSIGNED, POINTS, of=of, state="Complete", startTime="2026-01-01T00:01:00Z")
     job["status"]["conditions"] = [condition("Complete")]
     first, second = shown(of, job)
     assert (first["value"], first["valueText"], first["step"], first["isThere"]) == (0.25, "0.25", 9, True)
     assert (first["started"], first["ended"]) == ("2026-01-01T00:01:00Z", "2026-01-01T00:10:00Z")
-    assert first["points"] == [list(point) for point in CURVE]
+    assert first["points"] == [list(point) for point in POINTS]
     assert (second["name"], second["isThere"], second["state"]) == ("digits-trial-2", False, "Pruned")
     assert (second["value"], second["step"], second["message"]) == (0.9, 2, "worse than the median")
 
@@ -65,7 +74,7 @@ def test_recorded() -> None:
 def test_pruned_train_job() -> None:
     """A pruned trial says why, and ended when it was suspended."""
     of = sweep()
-    job = trial(3, ASSIGNED, CURVE, of=of, pruned="0.6 at step 3: worse than the median 0.5", state="Suspended")
+    job = trial(3, ASSIGNED, POINTS, of=of, pruned="0.6 at step 3: worse than the median 0.5", state="Suspended")
     job["status"]["conditions"] = [condition("Suspended")]
     (found,) = shown(of, job)
     assert (found["message"], found["ended"]) == ("0.6 at step 3: worse than the median 0.5", "2026-01-01T00:10:00Z")
@@ -76,8 +85,8 @@ def test_ended_trials() -> None:
     of = sweep()
     trials = shown(
         of,
-        trial(1, ASSIGNED, CURVE, of=of, is_final=True, state="Complete"),
-        trial(2, ASSIGNED, CURVE, of=of, state="Running"),
+        trial(1, ASSIGNED, POINTS, of=of, is_final=True, state="Complete"),
+        trial(2, ASSIGNED, POINTS, of=of, state="Running"),
     )
     assert ended_trials(of, trials) == [record(1, VALUES, value="0.4")]
     recorded = [record(9, VALUES, value="1")]

@@ -17,12 +17,11 @@ import pytest
 
 from packages.sweeps.tests.controllers.cluster import Cluster, parameters
 from packages.sweeps.tests.jobs import sweep_object
-from trainer.api.optimization import PRUNED, TRIAL_LABEL
+from trainer.api.optimization import PRUNED, TRIAL_LABEL, assignment_of
 from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.errors import ApiError
 from trainer.kube.objects import Object, annotations_of, is_being_deleted, is_condition_true, labels_of, name_of, uid_of
 from trainer_kube_testing import settle, statuses
-from trainer_sweeps.trials.trial import assignment_of
 
 TRIALS: Final = 8
 PARALLEL: Final = 3

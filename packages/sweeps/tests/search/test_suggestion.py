@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from packages.sweeps.tests.search.sweeps import LAYERS, LEARNING_RATE, OPTIMIZER, choice, history, interval, loss, sweep
-from trainer_sweeps.api.optimizationjob import LONGEST_TEXT, TrialState
+from trainer.api.optimization import LONGEST_TEXT
+from trainer_sweeps.api.optimizationjob import TrialState
 from trainer_sweeps.search import AlgorithmUnavailableError, PastTrial, number_of_trials, seed_of, suggestion
 
 _LACKS_TORCH = not (importlib.util.find_spec("torch") and importlib.util.find_spec("scipy"))

@@ -9,7 +9,6 @@ import pytest
 from packages.sweeps.tests.jobs import sweep_object
 from trainer.kube.objects import Object
 from trainer_sweeps.api.optimizationjob import OptimizationJob
-from trainer_sweeps.trials.names import trial_name, trial_number
 from trainer_sweeps.trials.train_job import is_queued, train_job_of
 
 QUEUE = {"kueue.x-k8s.io/queue-name": "gpus", "kueue.x-k8s.io/priority-class": "low"}
@@ -125,22 +124,3 @@ def test_the_queue_of_the_sweep_is_that_of_its_trials(
     assert train_job["spec"].get("labels") == on_job_set
     assert train_job["apiVersion"] == f"trainer.kubeflow.org/{version}"
     assert is_queued(train_job)
-
-
-@pytest.mark.parametrize(
-    ("name", "number"),
-    [
-        pytest.param("demo-trial-1", 1, id="first"),
-        pytest.param("demo-trial-100", 100, id="last"),
-        pytest.param("demo-trial-0", None, id="zero"),
-        pytest.param("demo-trial-01", None, id="leading-zero"),
-        pytest.param("demo-trial-1-trial-2", None, id="of-another-sweep"),
-        pytest.param("other-trial-1", None, id="other-name"),
-        pytest.param("demo", None, id="no-number"),
-    ],
-)
-def test_the_number_is_that_of_the_name(name: str, number: int | None) -> None:
-    """A number comes back from the name that was made of it, and from no other name."""
-    assert trial_number(name, "demo") == number
-    if number is not None:
-        assert trial_name("demo", number) == name

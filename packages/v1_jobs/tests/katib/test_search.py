@@ -9,8 +9,8 @@ import pytest
 from packages.v1_jobs.tests.katib.samples import LR, experiment
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.kube.objects import Object
-from trainer_sweeps.api.optimizationjob import MOST_PARAMETERS, MOST_TRIALS, OptimizationJob
-from trainer_v1_jobs.katib import convert_experiment, parameters, search
+from trainer_sweeps.api.optimizationjob import OptimizationJob
+from trainer_v1_jobs.katib import convert_experiment
 
 GOAL = "is left out: all trials run; suspend or delete the OptimizationJob when its result is good enough"
 MEDIAN = (
@@ -39,11 +39,6 @@ def algorithm(name: str, **settings: str) -> Object:
         "algorithmName": name,
         "algorithmSettings": [{"name": each, "value": value} for each, value in settings.items()],
     }
-
-
-def test_bounds() -> None:
-    """They are those of OptimizationJobs."""
-    assert (search.MOST_TRIALS, parameters.MOST_PARAMETERS) == (MOST_TRIALS, MOST_PARAMETERS)
 
 
 def test_nothing_is_lost() -> None:

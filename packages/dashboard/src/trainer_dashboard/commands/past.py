@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from trainer.api.optimization import in_words
 from trainer.cli.columns import columns, elided, fitted
 from trainer.cli.console import note, printable, short_duration, terminal_width
 from trainer.cli.jobs.details import details
@@ -18,7 +19,6 @@ from trainer.cli.jobs.state import STATE_STYLES
 from trainer.cli.processes.state_directory import existing_clusters
 from trainer.progress.interest import MetricValue, by_interest
 from trainer_dashboard.history.queries import History, TrainingRecord
-from trainer_dashboard.history.trial import in_words
 
 _UID = 8
 """Characters of a uid that are shown; they tell trainings of one name apart."""

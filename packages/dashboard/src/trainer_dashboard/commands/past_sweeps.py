@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from trainer.api.optimization import in_words
 from trainer.cli.columns import columns, elided, fitted
 from trainer.cli.console import printable, short_duration, terminal_width
 from trainer.cli.jobs.state import STATE_STYLES
@@ -17,7 +18,6 @@ from trainer.kube.objects import Object, mapping_at
 from trainer_dashboard.commands.past import labelled, minute, moment
 from trainer_dashboard.history.queries import TrainingRecord
 from trainer_dashboard.history.sweep_queries import SweepHistory, SweepRecord
-from trainer_dashboard.history.trial import in_words
 from trainer_dashboard.sweep.trials import trial_of, trials_of
 
 _SHORTEST: Final = {"NAMESPACE": 12, "NAME": 24, "BEST": 20, "PARAMETERS": 20, "MESSAGE": 20}

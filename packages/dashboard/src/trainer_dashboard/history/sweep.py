@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from trainer.api.optimization import in_words
 from trainer.kube.objects import Object, find_condition, mapping_at, metadata_of
 from trainer_dashboard.history.training import bounded, seconds
-from trainer_dashboard.history.trial import assignment_in, in_words
+from trainer_dashboard.history.trial import assignment_in
 from trainer_dashboard.sweep.rows import row_of
 
 COMPLETE: Final = "Complete"

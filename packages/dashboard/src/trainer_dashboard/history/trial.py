@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any, Final
 
 import msgspec
 
-from trainer.api.optimization import ASSIGNMENT, OPTIMIZATION_JOBS
+from trainer.api.optimization import (
+    ASSIGNMENT,
+    LONGEST_TEXT,
+    MOST_PARAMETERS,
+    OPTIMIZATION_JOBS,
+    assignment_of,
+    assignment_text,
+)
 from trainer.kube.logs.redaction import REDACTED
 from trainer.kube.logs.secret_words import is_secret, names_secret
 from trainer.kube.objects import Object, annotations_of, controller_of, mapping_at, metadata_of, objects_in
 from trainer_dashboard.recipe.secret_forms import clean_text
-from trainer_dashboard.sweep.rows import LONGEST, PARAMETERS
-from trainer_dashboard.sweep.trials import assignment_of, number_of_trial
+from trainer_dashboard.sweep.trials import number_of_trial
 
 _NAME: Final = 256
 
@@ -28,7 +34,7 @@ def trial_columns(job: Object) -> dict[str, Any]:
         "sweep_uid": _text(str(owner.get("uid") or ""), _NAME),
         "sweep": _text(str(owner.get("name") or ""), _NAME),
         "trial": number_of_trial(job),
-        "assignment": msgspec.json.encode(_without_secrets(assignment_of(job).items())).decode(),
+        "assignment": msgspec.json.encode(_without_secrets(assignment_of(annotations_of(job)).items())).decode(),
     }
 
 
@@ -46,8 +52,8 @@ def assignment_in(pairs: object) -> dict[str, str]:
 
 def _without_secrets(values: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {
-        _text(name): REDACTED if is_secret(name[:LONGEST], value[:LONGEST]) else _text(value)
-        for name, value in islice(values, PARAMETERS)
+        _text(name): REDACTED if is_secret(name[:LONGEST_TEXT], value[:LONGEST_TEXT]) else _text(value)
+        for name, value in islice(values, MOST_PARAMETERS)
     }
 
 
@@ -56,8 +62,7 @@ def trial_without_secrets(job: Object) -> Object:
     annotations = annotations_of(job)
     if ASSIGNMENT not in annotations:
         return job
-    pairs = [{"name": name, "value": value} for name, value in _without_secrets(assignment_of(job).items()).items()]
-    kept = annotations | {ASSIGNMENT: msgspec.json.encode(pairs).decode()}
+    kept = annotations | {ASSIGNMENT: assignment_text(_without_secrets(assignment_of(annotations).items()))}
     return job | {"metadata": metadata_of(job) | {"annotations": kept}}
 
 
@@ -78,13 +83,8 @@ def sweep_without_secrets(sweep: Object) -> Object:
 
 
 def _shown(name: str, value: object) -> object:
-    return REDACTED if isinstance(value, str) and is_secret(name[:LONGEST], value[:LONGEST]) else value
+    return REDACTED if isinstance(value, str) and is_secret(name[:LONGEST_TEXT], value[:LONGEST_TEXT]) else value
 
 
-def in_words(assignment: Mapping[str, str]) -> str:
-    """All in one line, such as `lr=0.01, bs=32`."""
-    return ", ".join(f"{name}={value}" for name, value in assignment.items())
-
-
-def _text(text: str, limit: int = LONGEST) -> str:
+def _text(text: str, limit: int = LONGEST_TEXT) -> str:
     return clean_text(text[:limit].replace("\0", "").encode(errors="replace").decode())

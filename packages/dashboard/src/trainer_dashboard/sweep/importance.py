@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from typing import Final, TypeAlias
 
+from trainer.api.optimization import MOST_TRIALS
 from trainer.kube.logger import get_logger
 from trainer.kube.objects import Object, mapping_at
-from trainer_dashboard.sweep.rows import TRIALS, finite, parameters_of
+from trainer_dashboard.sweep.rows import finite, parameters_of
 
 log = get_logger(__name__)
 
@@ -35,7 +36,9 @@ def importance_of(spec: Object, trials: Sequence[Object]) -> Object:
         trials: those that have ended, as in its status.
     """
     told = [
-        each for each in trials[:TRIALS] if each.get("state") == "Succeeded" and finite(each.get("value")) is not None
+        each
+        for each in trials[:MOST_TRIALS]
+        if each.get("state") == "Succeeded" and finite(each.get("value")) is not None
     ]
     if len(told) < LEAST_TRIALS:
         return {"method": "", "least": LEAST_TRIALS, "of": {}}

@@ -6,11 +6,11 @@ It is read leniently, by the names of fields alone: a CRD of others may lack som
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from typing import Final
 
 from trainer.api.metric_curve import number_of
+from trainer.api.optimization import LONGEST_TEXT, MOST_CHOICES, MOST_PARAMETERS, trial_number
 from trainer.framework.status.status import UNTOUCHED
 from trainer.kube.objects import (
     Object,
@@ -26,13 +26,6 @@ from trainer.kube.objects import (
     uid_of,
 )
 
-PARAMETERS: Final = 100
-"""Most parameters that are shown."""
-TRIALS: Final = 100
-"""Most trials that are shown."""
-LONGEST: Final = 64
-"""Characters of a name, or of a value."""
-_CHOICES: Final = 100
 _LONGEST_MESSAGE: Final = 300
 _CONDITIONS: Final = {
     "Complete": "Complete",
@@ -44,7 +37,6 @@ _CONDITIONS: Final = {
 """The condition that explains a state."""
 _ENDS: Final = ("Complete", "Failed")
 _COUNTS: Final = ("running", "succeeded", "failed", "pruned")
-_TRIAL_NAME: Final = re.compile(r"-trial-(\d{1,4})")
 
 
 def row_of(sweep: Object) -> Object:
@@ -105,7 +97,7 @@ def objective_of(spec: Object) -> dict[str, str]:
 
 def parameters_of(spec: Object) -> list[Object]:
     """The parameters that are shown, in their order."""
-    return objects_in(spec.get("parameters"))[:PARAMETERS]
+    return objects_in(spec.get("parameters"))[:MOST_PARAMETERS]
 
 
 def finite(text: object) -> float | None:
@@ -125,7 +117,7 @@ def _parameter(parameter: Object) -> Object:
         "isInteger": values.get("type") == "Int",
         "low": finite(values.get("min")),
         "high": finite(values.get("max")),
-        "choices": [_text(each) for each in choices[:_CHOICES]] if isinstance(choices, list) else [],
+        "choices": [_text(each) for each in choices[:MOST_CHOICES]] if isinstance(choices, list) else [],
     }
 
 
@@ -159,10 +151,9 @@ def _best(sweep: Object) -> Object | None:
     job = str(result.get("trainJobName") or "")
     if not job:
         return None
-    found = _TRIAL_NAME.fullmatch(job.removeprefix(name_of(sweep)))
     return {
         "trainJob": job,
-        "number": int(found[1]) if found else None,
+        "number": trial_number(job, name_of(sweep)),
         "value": _text(result.get("value")),
         "parameters": [[_text(each.get("name")), _text(each.get("value"))] for each in parameters_of(result)],
     }
@@ -183,4 +174,4 @@ def _count(value: object) -> int | None:
 
 
 def _text(value: object) -> str:
-    return "" if value is None else str(value)[:LONGEST]
+    return "" if value is None else str(value)[:LONGEST_TEXT]

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-import msgspec
-
-from trainer.api.metric_curve import MOST_POINTS, MetricCurve, number_of
-from trainer.api.optimization import ASSIGNMENT, PRUNED, SWEEP_LABEL, TRIAL_LABEL
+from trainer.api.metric_curve import MetricCurve, number_of
+from trainer.api.optimization import (
+    LONGEST_TEXT,
+    MOST_TRIALS,
+    PRUNED,
+    SWEEP_LABEL,
+    TRIAL_LABEL,
+    assignment_of,
+    trial_name,
+)
 from trainer.api.trainjob_status import State
 from trainer.kube.objects import (
     Object,
@@ -21,19 +27,10 @@ from trainer.kube.objects import (
     uid_of,
 )
 from trainer.view.row import TrainJobRow
-from trainer_dashboard.sweep.rows import LONGEST, TRIALS, finite, objective_of, parameters_of
+from trainer_dashboard.sweep.rows import finite, objective_of, parameters_of
 
 _LONGEST_MESSAGE: Final = 512
-_LONGEST_ASSIGNMENT: Final = 64 * 1024
 _RUNNING, _SUCCEEDED, _FAILED, _PRUNED = "Running", "Succeeded", "Failed", "Pruned"
-
-
-class _Assigned(msgspec.Struct):
-    name: str
-    value: str
-
-
-_ASSIGNED: Final = msgspec.json.Decoder(list[_Assigned])
 
 
 def trials_of(sweep: Object, present: Iterable[Object]) -> list[Object]:
@@ -47,16 +44,16 @@ def trials_of(sweep: Object, present: Iterable[Object]) -> list[Object]:
     """
     count = len(parameters_of(mapping_at(sweep, "spec")))
     found = {each["number"]: each for each in present}
-    for record in objects_in(mapping_at(sweep, "status").get("trials"))[:TRIALS]:
+    for record in objects_in(mapping_at(sweep, "status").get("trials"))[:MOST_TRIALS]:
         number = record.get("number")
         if isinstance(number, int):
-            found[number] = _recorded(record, found.get(number), f"{name_of(sweep)}-trial-{number}", count)
-    return [found[number] for number in sorted(found)[:TRIALS]]
+            found[number] = _recorded(record, found.get(number), trial_name(name_of(sweep), number), count)
+    return [found[number] for number in sorted(found)[:MOST_TRIALS]]
 
 
 def ended_trials(sweep: Object, trials: Sequence[Object]) -> list[Object]:
     """Those that have ended, as `status.trials` has them, also where the CRD has no such field."""
-    recorded = objects_in(mapping_at(sweep, "status").get("trials"))[:TRIALS]
+    recorded = objects_in(mapping_at(sweep, "status").get("trials"))[:MOST_TRIALS]
     return recorded or [
         {
             "number": each["number"],
@@ -77,7 +74,7 @@ def membership_of(job: Object) -> Object | None:
     return {
         "sweep": sweep,
         "number": number,
-        "parameters": list(assignment_of(job).items()),
+        "parameters": list(assignment_of(annotations_of(job)).items()),
         "pruned": annotations_of(job).get(PRUNED, "")[:_LONGEST_MESSAGE],
     }
 
@@ -86,17 +83,6 @@ def number_of_trial(job: Object) -> int | None:
     """The number of a trial; None for any other TrainJob."""
     text = labels_of(job).get(TRIAL_LABEL, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 4 else None
-
-
-def assignment_of(job: Object) -> dict[str, str]:
-    """The parameters of a trial, as its annotation says them; none where that cannot be read."""
-    text = annotations_of(job).get(ASSIGNMENT, "")
-    if len(text) > _LONGEST_ASSIGNMENT:
-        return {}
-    try:
-        return {each.name[:LONGEST]: each.value[:LONGEST] for each in _ASSIGNED.decode(text)}
-    except (msgspec.DecodeError, RecursionError):
-        return {}
 
 
 def trial_of(spec: Object, job: Object) -> Object | None:
@@ -109,11 +95,12 @@ def trial_of(spec: Object, job: Object) -> Object | None:
     number = number_of_trial(job)
     if number is None:
         return None
-    row, assignment, objective = TrainJobRow.of(job), assignment_of(job), objective_of(spec)
-    curve = MetricCurve.of(annotations_of(job), objective["metric"])
-    points = curve.points[-MOST_POINTS:]
+    annotations = annotations_of(job)
+    row, assignment, objective = TrainJobRow.of(job), assignment_of(annotations), objective_of(spec)
+    curve = MetricCurve.of(annotations, objective["metric"], uid_of(job))
+    points = curve.points
     text = _value([each.value for each in points], objective["aggregate"]) or _reported(job, objective["metric"])
-    pruned = annotations_of(job).get(PRUNED)
+    pruned = annotations.get(PRUNED)
     state, message = _RUNNING, ""
     if pruned is not None:
         state, message = _PRUNED, pruned
@@ -157,13 +144,13 @@ def _recorded(record: Object, live: Object | None, name: str, count: int) -> Obj
         "points": [],
     }
     given = record.get("parameterValues")
-    values = [str(each)[:LONGEST] for each in given] if isinstance(given, list) else []
-    text = str(record.get("value") or "")[:LONGEST]
+    values = [str(each)[:LONGEST_TEXT] for each in given] if isinstance(given, list) else []
+    text = str(record.get("value") or "")[:LONGEST_TEXT]
     known = live or gone
     step = record.get("step")
     return known | {
         "number": record["number"],
-        "state": str(record.get("state") or "")[:LONGEST],
+        "state": str(record.get("state") or "")[:LONGEST_TEXT],
         "valueText": text,
         "value": finite(text),
         "step": step if isinstance(step, int) else known.get("step"),
@@ -187,5 +174,5 @@ def _reported(job: Object, metric: str) -> str:
     for field in ("evalMetrics", "trainMetrics"):
         value = mapping_at(status, field).get(metric)
         if value is not None:
-            return str(value)[:LONGEST]
+            return str(value)[:LONGEST_TEXT]
     return ""

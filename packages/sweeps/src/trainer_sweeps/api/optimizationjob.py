@@ -14,13 +14,10 @@ from trainer.api import patterns, rules
 from trainer.api.labels import check_metadata
 from trainer.api.metadata import ObjectMetadata
 from trainer.api.model import ApiModel
-from trainer.api.optimization import OPTIMIZATION_JOBS
+from trainer.api.optimization import MOST_TRIALS, OPTIMIZATION_JOBS, trial_name
 from trainer.kube.field_errors import FieldError, invalid
 from trainer_sweeps.api.search_space import check_space
 from trainer_sweeps.api.spec import (
-    LONGEST_TEXT,
-    MOST_PARAMETERS,
-    MOST_TRIALS,
     Aggregate,
     AshaPruning,
     Categorical,
@@ -56,9 +53,6 @@ from trainer_sweeps.api.status import (
 __all__ = [
     "LONGEST_MESSAGE",
     "LONGEST_NAME",
-    "LONGEST_TEXT",
-    "MOST_PARAMETERS",
-    "MOST_TRIALS",
     "NAME_LENGTH",
     "Aggregate",
     "AshaPruning",
@@ -90,7 +84,7 @@ __all__ = [
     "TrialState",
 ]
 
-LONGEST_NAME: Final = 63 - len(f"-trial-{MOST_TRIALS}")
+LONGEST_NAME: Final = 63 - len(trial_name("", MOST_TRIALS))
 """Characters of the name of a sweep, so that all of its trials can have names."""
 NAME_LENGTH: Final = (
     f"metadata.name must have at most {LONGEST_NAME} characters, as trials are called NAME-trial-1 and so on"

@@ -13,12 +13,7 @@ from pydantic import ConfigDict, Field
 from trainer.api import patterns, rules
 from trainer.api.metadata import TemplateMetadata
 from trainer.api.model import ApiModel, Count, Int32, Int64, JsonObject, list_map, set_list, text
-
-MOST_TRIALS: Final = 100
-MOST_PARAMETERS: Final = 100
-MOST_CHOICES: Final = 100
-LONGEST_TEXT: Final = 64
-"""Most characters of the name of a parameter, of a bound, and of a choice."""
+from trainer.api.optimization import LONGEST_TEXT, MOST_CHOICES, MOST_PARAMETERS, MOST_TRIALS
 
 ONE_OBJECTIVE: Final = (
     "only one objective can be optimized: name the metric that decides, and let trials report others beside it"

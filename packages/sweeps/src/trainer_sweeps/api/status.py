@@ -9,7 +9,8 @@ from pydantic import Field
 
 from trainer.api.metadata import Condition
 from trainer.api.model import ApiModel, Count, Int32, Time, atomic_list, list_map
-from trainer_sweeps.api.spec import LONGEST_TEXT, MOST_PARAMETERS, MOST_TRIALS, Name, Text
+from trainer.api.optimization import LONGEST_TEXT, MOST_PARAMETERS, MOST_TRIALS
+from trainer_sweeps.api.spec import Name, Text
 
 LONGEST_MESSAGE: Final = 512
 

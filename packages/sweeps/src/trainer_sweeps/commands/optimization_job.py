@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from trainer.api.optimization import OPTIMIZATION_JOBS, variable_of
+from trainer.api.optimization import MOST_TRIALS, OPTIMIZATION_JOBS, variable_of
 from trainer.cli.console import printable
 from trainer.cli.documents import Document
 from trainer.cli.errors import BadInputError
@@ -16,7 +16,7 @@ from trainer.cli.run.sweep_api import Search
 from trainer.cli.similar import did_you_mean
 from trainer.kube.objects import Object, mapping_at, metadata_of, name_of, namespace_of
 from trainer.v1alpha1.discovery import Served
-from trainer_sweeps.api.optimizationjob import LONGEST_NAME, MOST_TRIALS, Aggregate, Direction
+from trainer_sweeps.api.optimizationjob import LONGEST_NAME, Aggregate, Direction
 from trainer_sweeps.commands.parameters import SearchedParameter
 
 ALGORITHMS: Final = {"tpe": "tpe", "random": "random", "grid": "grid", "gp": "gp", "cmaes": "cmaEs"}

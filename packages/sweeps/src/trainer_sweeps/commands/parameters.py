@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from trainer.api import patterns
-from trainer.api.optimization import variable_of
+from trainer.api.optimization import LONGEST_TEXT, MOST_CHOICES, MOST_PARAMETERS, variable_of
 from trainer.cli.console import printable
 from trainer.cli.errors import BadInputError
 from trainer.cli.run.sweep_api import Values
 from trainer.cli.similar import did_you_mean
 from trainer.kube.objects import Object
-from trainer_sweeps.api.optimizationjob import LONGEST_TEXT, MOST_PARAMETERS, Interval, SearchSpace
+from trainer_sweeps.api.optimizationjob import Interval, SearchSpace
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _FORM: Final = re.compile(r"(?P<kind>[A-Za-z]+)(?:\((?P<inside>.*)\)|:(?P<behind>.*))", re.DOTALL)
@@ -38,7 +38,6 @@ _EXAMPLES: Final = {
 _NUMBER: Final = patterns.compiled(patterns.DECIMAL_NUMBER)
 _POINT_FIRST: Final = re.compile(r"^(?P<sign>-?)\.")
 """`.5`, as Python writes it, and the API does not."""
-_MOST_CHOICES: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +184,8 @@ def _of_choices(name: str, choices: Sequence[tuple[str, object]], where: str) ->
     texts = [text for text, _ in choices]
     if not texts or texts == [""]:
         raise BadInputError(f"{where}: has no choices: write {name}={_EXAMPLES[_CHOICE]}")
-    if len(texts) > _MOST_CHOICES:
-        raise BadInputError(f"{where}: has {len(texts)} choices, and can have {_MOST_CHOICES}")
+    if len(texts) > MOST_CHOICES:
+        raise BadInputError(f"{where}: has {len(texts)} choices, and can have {MOST_CHOICES}")
     for text in texts:
         if len(text) > LONGEST_TEXT:
             raise BadInputError(f"{where}: {_shown(text)}: a choice has at most {LONGEST_TEXT} characters")

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from trainer.api.optimization import OPTIMIZATION_JOBS
+from trainer.api.optimization import MOST_TRIALS, OPTIMIZATION_JOBS
 from trainer.cli.commands import Panel
 from trainer.cli.console import note, output, say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
@@ -40,7 +40,7 @@ from trainer.cli.run.sweep_api import Search
 from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.objects import Object, name_of, namespace_of
 from trainer.kubernetes_yaml import dump, join
-from trainer_sweeps.api.optimizationjob import MOST_TRIALS, State
+from trainer_sweeps.api.optimizationjob import State
 from trainer_sweeps.commands.follow import SweepDisplay, SweepFollower
 from trainer_sweeps.commands.optimization_job import USUAL_TRIALS
 from trainer_sweeps.commands.parameters import parse_options

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from trainer.api.optimization import in_words
 from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.events.recorder import EventKind, EventRecorder
 from trainer.kube.manager.manager import Manager
@@ -11,7 +12,6 @@ from trainer.kube.objects import Object, mapping_at, objects_in, uid_of
 from trainer_sweeps.api.event_reasons import EventReason
 from trainer_sweeps.api.optimizationjob import ConditionType, OptimizationJobStatus, TrialState
 from trainer_sweeps.controllers.metrics import SweepSeries
-from trainer_sweeps.controllers.status import in_words
 from trainer_sweeps.controllers.sweep import Sweep
 from trainer_sweeps.controllers.train_jobs import FIELD_MANAGER
 from trainer_sweeps.trials.trial import Trial
@@ -43,7 +43,7 @@ class SweepReports:
     def created(self, sweep: Sweep, trial: Trial) -> None:
         """A trial was created."""
         self._series.trials_started.inc()
-        message = f"Created trial {trial.number}: {in_words(trial)}"
+        message = f"Created trial {trial.number}: {in_words(trial.assignment)}"
         self._recorder.record(sweep.stored, type="Normal", reason=EventReason.TRIAL_CREATED, message=message)
 
     def ended(self, sweep: Sweep) -> None:
@@ -86,7 +86,7 @@ def _end(sweep: Sweep, trial: Trial) -> str:
     metric = sweep.objective.metric
     match trial.state:
         case TrialState.SUCCEEDED:
-            return f"Trial {trial.number} has ended with {metric} {trial.value}: {in_words(trial)}"
+            return f"Trial {trial.number} has ended with {metric} {trial.value}: {in_words(trial.assignment)}"
         case TrialState.PRUNED:
             return f"Trial {trial.number} was stopped: {trial.message}"
         case _:

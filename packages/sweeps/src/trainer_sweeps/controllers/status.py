@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from trainer.api.optimization import in_words
 from trainer.kube.clock import timestamp
 from trainer.kube.objects import Object, find_condition, is_condition_true, mapping_at, metadata_of, set_condition
 from trainer_sweeps.api.optimizationjob import (
@@ -20,7 +21,7 @@ from trainer_sweeps.api.optimizationjob import (
     TrialState,
 )
 from trainer_sweeps.controllers.sweep import Sweep
-from trainer_sweeps.trials.trial import Trial, best
+from trainer_sweeps.trials.trial import best
 
 _LONGEST_MESSAGE: Final = 4096
 """Characters of the message of a condition; an answer of an API server may have more."""
@@ -91,12 +92,7 @@ def best_in_words(sweep: Sweep) -> str:
     found = best(sweep.ended.values(), sweep.objective)
     if found is None:
         return "no trial has a value"
-    return f"the best {sweep.objective.metric} is {found.value}, of {found.name} ({in_words(found)})"
-
-
-def in_words(trial: Trial) -> str:
-    """The parameters of a trial."""
-    return ", ".join(f"{name}={value}" for name, value in trial.assignment.items())
+    return f"the best {sweep.objective.metric} is {found.value}, of {found.name} ({in_words(found.assignment)})"
 
 
 _ENDS: Final = {ConditionType.COMPLETE: State.COMPLETE, ConditionType.FAILED: State.FAILED}

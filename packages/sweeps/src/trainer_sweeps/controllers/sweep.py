@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Self
 
 from trainer.api.invalid_object import InvalidObjectError
-from trainer.api.optimization import HELD
+from trainer.api.optimization import HELD, trial_number
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.field_errors import first_errors
 from trainer.kube.objects import (
@@ -32,7 +32,6 @@ from trainer_sweeps.api.optimizationjob import (
     TrialState,
 )
 from trainer_sweeps.search.suggestion import number_of_trials, seed_of
-from trainer_sweeps.trials.names import trial_number
 from trainer_sweeps.trials.train_job import is_queued
 from trainer_sweeps.trials.trial import PATIENCE, Trial
 

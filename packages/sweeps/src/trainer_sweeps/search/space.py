@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Final, Protocol, TypeAlias
 
-from trainer_sweeps.api.optimizationjob import LONGEST_TEXT, Interval, Parameter
+from trainer.api.optimization import LONGEST_TEXT
+from trainer_sweeps.api.optimizationjob import Interval, Parameter
 
 _GREATEST: Final = 2**63 - 1
 """Integers have 64 bits, as everywhere in the API."""

@@ -6,16 +6,22 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Final
 
-import msgspec
-
 from trainer.api.kueue import QUEUE_LABEL
 from trainer.api.metric_curve import CURVE, CURVE_OF
-from trainer.api.optimization import ASSIGNMENT, HELD, PRUNED, SWEEP_LABEL, TRIAL_LABEL, variable_of
+from trainer.api.optimization import (
+    ASSIGNMENT,
+    HELD,
+    PRUNED,
+    SWEEP_LABEL,
+    TRIAL_LABEL,
+    assignment_text,
+    trial_name,
+    variable_of,
+)
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.objects import Object, controller_reference, labels_of, mapping_at, name_of, namespace_of, objects_in
 from trainer.v1alpha1.discovery import Version
 from trainer_sweeps.api.optimizationjob import OptimizationJobSpec, TrialMetadata
-from trainer_sweeps.trials.names import trial_name
 
 PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
 """Label by which Kueue finds the priority of a job in its queue."""
@@ -49,8 +55,7 @@ def train_job_of(
         spec["labels"] = queue | mapping_at(spec, "labels")
     trainer = mapping_at(spec, "trainer")
     spec["trainer"] = trainer | {"env": _env(objects_in(trainer.get("env")), assignment)}
-    values = [{"name": name, "value": value} for name, value in assignment.items()]
-    own = {ASSIGNMENT: msgspec.json.encode(values).decode(), CURVE_OF: sweep.objectives[0].metric}
+    own = {ASSIGNMENT: assignment_text(assignment), CURVE_OF: sweep.objectives[0].metric}
     return {
         "apiVersion": f"{TRAIN_JOBS.group}/{version}",
         "kind": TRAIN_JOBS.kind,

@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-import msgspec
-
 from trainer.api.metric_curve import MetricCurve, Point, number_of
-from trainer.api.optimization import ASSIGNMENT, PRUNED, TRIAL_LABEL
+from trainer.api.optimization import LONGEST_TEXT, PRUNED, TRIAL_LABEL, assignment_of, trial_name
 from trainer.api.trainjob_status import ConditionType
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import (
@@ -26,14 +24,12 @@ from trainer.kube.objects import (
 )
 from trainer_sweeps.api.optimizationjob import (
     LONGEST_MESSAGE,
-    LONGEST_TEXT,
     Aggregate,
     Direction,
     EndedTrial,
     Objective,
     TrialState,
 )
-from trainer_sweeps.trials.names import trial_name
 
 PATIENCE: Final = timedelta(seconds=60)
 """How long after its end a trial may wait for the last points of its curve, which the manager reads from its log."""
@@ -43,14 +39,6 @@ _MOST_NAMED: Final = 8
 """Metrics that a trial has reported in place of the one that is asked for."""
 _LARGEST_STEP: Final = 2**31 - 1
 """The greatest step for which the status has room."""
-
-
-class _Value(msgspec.Struct, frozen=True):
-    name: str
-    value: str
-
-
-_ASSIGNMENT: Final = msgspec.json.Decoder(list[_Value])
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,15 +138,6 @@ class Trial:
             parameter_values=[self.assignment.get(name, "") for name in parameters],
             message=self.message,
         )
-
-
-def assignment_of(annotations: Mapping[str, str]) -> dict[str, str]:
-    """The parameters of a trial by its annotations, without values that none can have; empty where unreadable."""
-    try:
-        values = _ASSIGNMENT.decode(annotations.get(ASSIGNMENT, ""))
-        return {each.name: each.value for each in values if len(each.value) <= LONGEST_TEXT}
-    except (msgspec.DecodeError, RecursionError):
-        return {}
 
 
 def best(trials: Iterable[Trial], objective: Objective) -> Trial | None:

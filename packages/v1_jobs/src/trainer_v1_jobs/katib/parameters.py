@@ -6,16 +6,13 @@ import math
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from trainer.api.optimization import variable_of
+from trainer.api.optimization import LONGEST_TEXT, MOST_CHOICES, MOST_PARAMETERS, variable_of
 from trainer.kube.field_errors import OMITTED, invalid, required, too_long, too_many
 from trainer.kube.objects import Object
 from trainer_v1_jobs.katib.experiment import Parameter
 from trainer_v1_jobs.katib.findings import Findings
 from trainer_v1_jobs.katib.numbers import count_of, number_in, values_of, written
 
-MOST_PARAMETERS: Final = 100
-MOST_CHOICES: Final = 100
-LONGEST_NAME: Final = 64
 _LEAST_LOG: Final = {True: Decimal(1), False: Decimal("1e-10")}
 """What Katib takes for bounds of 0 and less of a logUniform, by whether the values are integers."""
 _LARGEST_INTEGER: Final = 2**53
@@ -51,8 +48,8 @@ def parameters_of(parameters: list[Parameter], algorithm: str, findings: Finding
     for parameter in parameters:
         field, name = f"{path}[{parameter.name}]", parameter.name
         variable = variable_of(name)
-        if len(name) > LONGEST_NAME:
-            findings.refuse(too_long(f"{field}.name", LONGEST_NAME))
+        if len(name) > LONGEST_TEXT:
+            findings.refuse(too_long(f"{field}.name", LONGEST_TEXT))
         elif variable in names:
             rule = f"must differ from {names[variable]} in more than case and signs: {variable} would be that of both"
             findings.refuse(invalid(f"{field}.name", name, rule))

@@ -6,13 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from trainer.api.optimization import MOST_TRIALS
 from trainer.kube.field_errors import forbidden, invalid, listed, not_supported
 from trainer.kube.objects import Object
 from trainer_v1_jobs.katib.experiment import Algorithm, ExperimentSpec, Objective, Setting
 from trainer_v1_jobs.katib.findings import Findings
 
-MOST_TRIALS: Final = 100
-"""Of an OptimizationJob."""
 _DEFAULT_PARALLEL: Final = 3
 _AGGREGATES: Final = {"min": "Min", "max": "Max", "latest": "Last"}
 _ALGORITHMS: Final[Mapping[str, str]] = {
