@@ -25,6 +25,9 @@ TRIAL: Final = "spec.trialTemplate.trialSpec"
 _PARAMETERS: Final = "spec.trialTemplate.trialParameters"
 _PLACEHOLDER: Final = re.compile(r"\$\{trialParameters\.(?P<name>[^{}]{1,253})\}")
 _META: Final = re.compile(r"\$\{trialSpec\.(?P<member>[A-Za-z]+)(?:\[(?P<key>[^\[\]]+)\])?\}")
+_REFERENCE: Final = re.compile(r"\$\$|\$\([^)]*\)")
+"""What Kubernetes reads as one: a sign, or a reference to a variable."""
+_SIGN: Final = re.compile(r"\$(?!\{trialParameters\.)")
 _PREFIX: Final = f"$({variable_of('')}"
 _NAME: Final[Object] = {
     "name": "TRIAL_TRAINJOB_NAME",
@@ -93,7 +96,7 @@ class Placeholders:
                 variable = self._variables.get(name)
                 if variable is not None and (is_later or "valueFrom" in variable):
                     needed[variable["name"]] = variable
-            return self._expanded(text, self._reference)
+            return self._expanded(self._escaped(text), self._reference)
 
         for field in ("command", "args"):
             if isinstance(container.get(field), list):
@@ -151,6 +154,19 @@ class Placeholders:
         """What Kubernetes replaces by the value, or the value itself; None if the placeholder stays."""
         variable = self._variables.get(name)
         return self._literals.get(name) if variable is None else f"$({variable['name']})"
+
+    def _escaped(self, text: str) -> str:
+        """A text in which a command of a shell around a placeholder, as in `$(cut ${...})`, is no reference.
+
+        Kubernetes replaces nothing inside of one.
+        """
+
+        def escape(found: re.Match[str]) -> str:
+            is_around = any(name in self._variables for name in names_in(found[0]))
+            return _SIGN.sub("$$", found[0]) if is_around else found[0]
+
+        end = text.rfind(")") + 1  # a reference has one, so that the search for it takes linear time
+        return _REFERENCE.sub(escape, text[:end]) + text[end:]
 
     @staticmethod
     def _expanded(text: str, value_of: Callable[[str], str | None]) -> str:
