@@ -1,4 +1,4 @@
-"""The examples of sweeps, and those of docs/sweeps.md; `tests/test_examples.py` looks at scripts."""
+"""The examples of sweeps, and those of their pages; `tests/test_examples.py` looks at scripts."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.config_maps import ROOT, examples
 from trainer.api.optimization import variable_of
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer_sweeps.api.optimizationjob import OptimizationJob, OptimizationJobSpec
+from trainer_sweeps.commands.parameters import parse_options
 
 each_sweep = pytest.mark.parametrize(
     "manifest",
@@ -20,7 +21,7 @@ each_sweep = pytest.mark.parametrize(
 )
 
 
-_PAGE = ROOT / "docs" / "sweeps.md"
+_PAGES = [ROOT / "docs" / name for name in ("sweeps.md", "sweep-algorithms.md")]
 _YAML = re.compile(r"^```yaml\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -30,16 +31,26 @@ def sweep_of(manifest: Path) -> OptimizationJob:
     return OptimizationJob.from_object(obj)
 
 
-def test_page() -> None:
-    """The page shows one whole sweep, and the other parts that it shows fit into it."""
-    whole, *parts = (yaml.safe_load(text) for text in _YAML.findall(_PAGE.read_text()))
+def test_pages() -> None:
+    """The pages show one whole sweep, and the other parts that they show fit into it."""
+    whole, *parts = (yaml.safe_load(text) for page in _PAGES for text in _YAML.findall(page.read_text()))
     assert OptimizationJob.from_object(whole).spec.num_trials == 20
     spec = whole["spec"]
     trials = [part.pop("trainJobTemplate")["spec"] for part in parts if "trainJobTemplate" in part]
-    assert (len(parts), len(trials)) == (4, 1)
+    assert (len(parts), len(trials)) == (3, 1)
     for part in parts:
         template = {"spec": spec["trainJobTemplate"]["spec"] | (trials[0] if not part else {})}
         accept(OptimizationJob.from_object(whole | {"spec": spec | {"trainJobTemplate": template} | part}).spec)
+
+
+def test_spaces_of_the_page() -> None:
+    """Each space of the table is the same on the command line and in YAML."""
+    rows = re.findall(r"^\| `'(.+?)'` \| `(.+?)` \|", _PAGES[0].read_text(), re.MULTILINE)
+
+    assert len(rows) == 5
+    for option, text in rows:
+        (parsed,) = parse_options([option])
+        assert parsed.space == yaml.safe_load(text)
 
 
 def accept(spec: OptimizationJobSpec) -> None:
