@@ -14,7 +14,7 @@ import yaml
 from sqlalchemy import Connection
 
 from packages.dashboard.tests.commands.test_history import run
-from packages.dashboard.tests.sweeps import record, sweep, trial
+from packages.dashboard.tests.sweeps import condition, record, sweep, trial
 from trainer.kube.cache.cached_object import CachedObject
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.records import Training, prepared, save_trainings
@@ -98,6 +98,24 @@ def test_one(arguments: str) -> None:
         ["2*", "Succeeded", "0.25", "9", "lr=0.01,", "layers=4,", "optimizer=sgd", "59m"],
         ["3", "Pruned", "0.9", "3", "1e-3,", "8,", "sgd", "worse\\x1b[31m", "than", "the", "median"],
     ]
+
+
+def test_time_of_a_pruned_trial(tmp_path: Path) -> None:
+    """A pruned trial took until it was suspended, however long its TrainJob stayed."""
+    of = sweep("hopeless", namespace="team", trials=[record(1, VALUES[1], "Pruned", value="0.9")])
+    suspended = condition("Suspended") | {"lastTransitionTime": "2026-01-01T00:03:00Z"}
+    job = trial(1, {"lr": "0.1"}, of=of, pruned="worse", startTime="2026-01-01T00:01:00Z", conditions=[suspended])
+
+    def fill_more(connection: Connection) -> None:
+        save_sweeps(connection, [prepared_sweep(CachedObject.of(of), None, None)], cluster="cluster", now=0)
+        gone = Training(CachedObject.of(job), None, None, "me", 1767229200.0)
+        save_trainings(connection, [prepared(gone)], cluster="cluster", now=0)
+
+    database = Database(f"sqlite:///{tmp_path}/trainer/history.db")
+    database.write(fill_more)
+    database.close()
+    trials = run("history", "sweeps", "hopeless").stdout.rpartition("\n\n")[2].splitlines()
+    assert trials[1].split()[-1] == "2m"
 
 
 def test_formats() -> None:

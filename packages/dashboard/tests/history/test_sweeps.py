@@ -137,7 +137,7 @@ async def test_restarts(cluster: Cluster) -> None:
         cluster.client.remove(OPTIMIZATION_JOBS, "search", "default")
         await cluster.until(lambda history: sweeps_of(history)[0].deleted)
     assert len(await cluster.ask(sweeps_of)) == 1
-    trials = await cluster.ask(lambda history: SweepHistory(history).trials("uid-of-search"))
+    trials = await cluster.ask(lambda history: SweepHistory(history).trials(sweeps_of(history)[0]))
     assert [(each.sweep, each.trial, each.assignment) for each in trials] == [
         ("search", number, {"lr": f"0.{number}"}) for number in range(1, 11)
     ]
@@ -145,7 +145,7 @@ async def test_restarts(cluster: Cluster) -> None:
     kept = await cluster.ask(lambda history: SweepHistory(history).object_of("uid-of-search"))
     assert kept["spec"]["trainJobTemplate"]["spec"]["trainer"]["env"][0]["value"] == "[redacted]"
     assert kept["status"]["result"]["parameters"][1]["value"] == "[redacted]"
-    jobs = await cluster.ask(lambda history: SweepHistory(history).train_jobs("uid-of-search"))
+    jobs = await cluster.ask(lambda history: SweepHistory(history).train_jobs(sweeps_of(history)[0]))
     assert [job["metadata"]["name"] for job in jobs] == [f"search-trial-{number}" for number in range(1, 11)]
 
 
@@ -204,7 +204,7 @@ async def test_secret_parameters(cluster: Cluster) -> None:
         await cluster.until(lambda history: sweeps_of(history) and history.trainings())
     sweep = await cluster.ask(lambda history: SweepHistory(history).object_of("uid-of-search"))
     (record,) = await cluster.ask(lambda history: history.trainings())
-    (train_job,) = await cluster.ask(lambda history: SweepHistory(history).train_jobs("uid-of-search"))
+    (train_job,) = await cluster.ask(lambda history: SweepHistory(history).train_jobs(sweeps_of(history)[0]))
     assert SECRET not in json.dumps([sweep, train_job, record.assignment])
     assert sweep["status"]["trials"][0]["parameterValues"] == ["0.1", "[redacted]"]
     assert record.assignment == {"lr": "0.1", "api_key": "[redacted]"}

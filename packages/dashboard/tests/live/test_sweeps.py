@@ -45,6 +45,7 @@ async def test_page(client: UserClient) -> None:
     of = client.add(sweep(state="Running"))
     client.add(trial(1, ASSIGNED, [(1, 0.5)], of=of, state="Running"))
     client.add(trial(1, ASSIGNED, of=sweep("other"), state="Running"))
+    client.add(trial(7, ASSIGNED, of=sweep(namespace="elsewhere"), state="Running"))
     async with visiting(client) as visitor, visitor.stream(PAGE) as events:
         assert (await events.next("sweep"))["metric"] == "val_loss"
         (first,) = (await events.next("trials"))["all"]

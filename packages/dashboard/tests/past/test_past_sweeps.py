@@ -13,6 +13,7 @@ from packages.dashboard.tests.members import ClusterClient
 from packages.dashboard.tests.past.test_past_trainings import owning, visiting_cluster
 from packages.dashboard.tests.past_trainings import past_training, save, save_documents, save_sweep
 from packages.dashboard.tests.sweeps import condition, record, sweep, trial
+from trainer.api.optimization import TRIAL_LABEL
 from trainer.kube.objects import Object
 from trainer_dashboard.access.cluster_authenticator import PERMITTED
 from trainer_dashboard.history.database import Database
@@ -32,8 +33,9 @@ def complete(name: str = "digits", *, namespace: str = "team", at: str = "10", *
 
 
 def save_trial(database: Database, job: Object) -> None:
-    uid = job["metadata"]["uid"]
-    of_sweep: dict[str, Any] = {"sweep_uid": "uid-of-digits", "sweep": "digits", "trial": 2}
+    uid, number = job["metadata"]["uid"], int(job["metadata"]["labels"][TRIAL_LABEL])
+    of_sweep: dict[str, Any] = {"sweep_uid": "uid-of-digits", "sweep": "digits", "trial": number}
+    of_sweep |= {"namespace": job["metadata"]["namespace"]}
     save(database, past_training(uid, name=job["metadata"]["name"], deleted=900.0, **of_sweep))
     save_documents(database, uid, trainjob=job)
 
@@ -62,13 +64,15 @@ async def test_list(client: UserClient, database: Database, monkeypatch: pytest.
 
 
 async def test_one(client: UserClient, database: Database) -> None:
-    """A sweep comes with its trials, also those whose TrainJobs nobody has seen, and with importances."""
+    """A sweep comes with its trials, also those whose TrainJobs nobody has seen, none of another namespace."""
     done = complete(trials=[record(2, VALUES, value="0.25"), record(3, VALUES, "Pruned", value="0.5")])
     await run_sync(save_sweep, database, done)
     names = ("lr", "layers", "optimizer")
     await run_sync(
         save_trial, database, trial(2, dict(zip(names, VALUES, strict=True)), [(1, 0.5), (9, 0.25)], of=done)
     )
+    foreign = trial(4, {"lr": "1"}, [(1, 0.0)], of=sweep(namespace="elsewhere"))
+    await run_sync(save_trial, database, foreign)
     async with owning(client, database) as visitor:
         status, content = await visitor.json(ONE)
         assert status == 200, content

@@ -18,6 +18,8 @@ from trainer.kube.objects import Object, mapping_at
 from trainer_dashboard.commands.past import labelled, minute, moment
 from trainer_dashboard.history.queries import TrainingRecord
 from trainer_dashboard.history.sweep_queries import SweepHistory, SweepRecord
+from trainer_dashboard.history.training import seconds
+from trainer_dashboard.history.trial import in_words
 from trainer_dashboard.sweep.trials import trial_of, trials_of
 
 _SHORTEST: Final = {"NAMESPACE": 12, "NAME": 24, "BEST": 20, "PARAMETERS": 20, "MESSAGE": 20}
@@ -43,7 +45,7 @@ def sweep_details(history: SweepHistory, record: SweepRecord, console: Console) 
     if not trials:
         return
     yield Text()
-    by_uid = {each.uid: each for each in history.trials(record.uid)}
+    by_uid = {each.uid: each for each in history.trials(record)}
     rows = [_trial_row(trial, by_uid.get(trial["uid"]), record) for trial in trials]
     yield from _table(rows, [trial["state"] for trial in trials], console)
 
@@ -52,7 +54,7 @@ def past_trials(history: SweepHistory, record: SweepRecord) -> list[Object]:
     """The trials as a page shows them, by number: what the status has recorded, and what is kept of their TrainJobs."""
     sweep = history.object_of(record.uid)
     spec = mapping_at(sweep, "spec")
-    return trials_of(sweep, filter(None, (trial_of(spec, job) for job in history.train_jobs(record.uid))))
+    return trials_of(sweep, filter(None, (trial_of(spec, job) for job in history.train_jobs(record))))
 
 
 def sweep_object(record: SweepRecord) -> dict[str, Any]:
@@ -68,7 +70,7 @@ def sweep_object(record: SweepRecord) -> dict[str, Any]:
 
 
 def _row(record: SweepRecord) -> dict[str, str]:
-    seconds = record.seconds
+    took = record.seconds
     best = f"{record.best.removeprefix(f'{record.name}-')} {record.metric}={record.value}" if record.best else ""
     has_counts = record.succeeded is not None
     return {
@@ -82,12 +84,12 @@ def _row(record: SweepRecord) -> dict[str, str]:
         "BEST": printable(best),
         "ALGORITHM": printable(record.algorithm),
         "CREATED (UTC)": minute(record.created),
-        "TOOK": "" if seconds is None else short_duration(seconds),
+        "TOOK": "" if took is None else short_duration(took),
     }
 
 
 def _trial_row(trial: Object, training: TrainingRecord | None, record: SweepRecord) -> dict[str, str]:
-    seconds = training.seconds if training is not None else None
+    took = _seconds(trial, training)
     assignment = training.assignment if training is not None else {}
     known = in_words(assignment) or ", ".join(filter(None, trial["parameters"]))
     return {
@@ -96,9 +98,17 @@ def _trial_row(trial: Object, training: TrainingRecord | None, record: SweepReco
         record.metric.upper() or "VALUE": printable(trial["valueText"]),
         "STEP": "" if trial["step"] is None else str(trial["step"]),
         "PARAMETERS": printable(known),
-        "TOOK": "" if seconds is None else short_duration(seconds),
+        "TOOK": "" if took is None else short_duration(took),
         "MESSAGE": printable(trial["message"].partition("\n")[0]),
     }
+
+
+def _seconds(trial: Object, training: TrainingRecord | None) -> float | None:
+    """How long a trial ran: of a pruned one, whose TrainJob never ends, until it was suspended."""
+    started, ended = seconds(trial["started"]), seconds(trial["ended"])
+    if started is not None and ended is not None:
+        return max(ended - started, 0)
+    return training.seconds if training is not None else None
 
 
 def _table(rows: Sequence[dict[str, str]], states: Sequence[str], console: Console) -> Iterator[Text]:

@@ -143,13 +143,16 @@ class SweepHistory:
         found: Object = inflated(content) if content is not None else {}
         return found
 
-    def trials(self, uid: str) -> list[TrainingRecord]:
-        """The trainings of a sweep, by number; of those of one number the newest comes last."""
-        found = self._history.trainings(Filter(sweep_uid=uid), limit=TRIALS)
+    def trials(self, of: SweepRecord) -> list[TrainingRecord]:
+        """The trainings of a sweep, by number; of those of one number the newest comes last.
+
+        They are those of its namespace: who writes in another one may name any owner there.
+        """
+        found = self._history.trainings(Filter(sweep_uid=of.uid, namespaces=only(of.namespace)), limit=TRIALS)
         return sorted(found, key=lambda each: (each.trial or 0, each.created))
 
-    def train_jobs(self, uid: str) -> list[Object]:
-        """The TrainJobs of its trials as they were last, where they are kept.
+    def train_jobs(self, of: SweepRecord) -> list[Object]:
+        """The TrainJobs of the trials of a sweep as they were last, where they are kept.
 
         Raises:
             ValueError: one is damaged.
@@ -158,7 +161,7 @@ class SweepHistory:
         query = (
             select(documents.content)
             .join(schema.TRAININGS, trainings.uid == documents.uid)
-            .where(trainings.sweep_uid == uid, documents.kind == "trainjob")
+            .where(trainings.sweep_uid == of.uid, trainings.namespace == of.namespace, documents.kind == "trainjob")
             .order_by(trainings.trial, trainings.created)
             .limit(TRIALS)
         )

@@ -89,8 +89,10 @@ class SweepPages:
                 if mapping_at(present, "spec") != spec:
                     spec, trials = mapping_at(present, "spec"), self._trials_of(present)
                 may_see = await viewer.may("list", TRAIN_JOBS, ObjectKey(key.namespace, ""))
-                jobs = await trials.of(uid, under(self._jobs, CONTROLLER_UID, uid)) if may_see else []
-                known = trials_of(present, [each for each in jobs if each is not None])
+                # Who writes in another namespace may name any owner there.
+                jobs = [job for job in under(self._jobs, CONTROLLER_UID, uid) if job.key.namespace == key.namespace]
+                made = await trials.of(uid, jobs) if may_see else []
+                known = trials_of(present, [each for each in made if each is not None])
                 problems = [] if may_see else [f"you may not list TrainJobs in the namespace {key.namespace}"]
                 party.resize(held, _AS_OBJECTS * await page.send(present, known, problems))
                 await self._weigh(page, present, ended_trials(present, known), tasks)

@@ -147,10 +147,10 @@ def _row(sweeps: SweepHistory, record: SweepRecord) -> Object:
 def _sweep(record: SweepRecord, may_see_trials: bool, history: History) -> tuple[Object, list[Object]]:
     sweeps = SweepHistory(history)
     sweep = sweeps.object_of(record.uid)
-    jobs = sweeps.train_jobs(record.uid) if may_see_trials else []
+    jobs = sweeps.train_jobs(record) if may_see_trials else []
     spec = mapping_at(sweep, "spec")
     trials = trials_of(sweep, filter(None, (trial_of(spec, job) for job in jobs)))
-    kept = {each.trial: each for each in sweeps.trials(record.uid)} if may_see_trials else {}
+    kept = {each.trial: each for each in sweeps.trials(record)} if may_see_trials else {}
     return sweep, [each | _presence(kept.get(each["number"])) for each in trials]
 
 
