@@ -319,13 +319,14 @@ KEPT = {"running", "there"}
         ),
         pytest.param(RetentionOptions(seconds=7 * DAY), {"of running"}, KEPT, id="age"),
         pytest.param(RetentionOptions(seconds=9.5 * DAY), {"left", "of running"}, {*KEPT, "over"}, id="some"),
-        pytest.param(RetentionOptions(size=1), {"of running"}, {*KEPT, "alone"}, id="size"),
+        pytest.param(RetentionOptions(size=5_500), {"of running"}, {*KEPT, "alone"}, id="size"),
+        pytest.param(RetentionOptions(size=1), set(), {*KEPT, "alone"}, id="not even that"),
     ],
 )
 async def test_retention(
     database: Database, clock: ManualClock, options: RetentionOptions, trials: set[str], sweeps: set[str]
 ) -> None:
-    """Trials of a sweep that runs stay; a sweep that is gone goes with the last of its trials, or by its own age."""
+    """Trials of a sweep that runs stay longest; a sweep that is gone goes with the last of its trials, or by its own age."""
     now = clock.now().timestamp()
 
     def over(days: float) -> dict[str, Any]:

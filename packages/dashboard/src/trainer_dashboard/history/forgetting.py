@@ -1,6 +1,6 @@
 """What retention does to the tables: trainings that are gone go, and the details of those that are there.
 
-Trials stay while their sweep runs, and a sweep that is gone goes with the last of its trials.
+Trials stay while their sweep runs, unless there is too much of all, and a sweep that is gone goes with the last of its trials.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def measure(connection: Connection, cluster: str) -> dict[str, int]:
 
 def forget_older(connection: Connection, cluster: str, moment: float, now: float, limit: int) -> int:
     """Forget trainings of a cluster that were over before a moment, at most so many; returns how many."""
-    query = _oldest(cluster, limit).where(moment > _OVER)
+    query = _over(cluster).where(moment > _OVER, ~_RUNS).order_by(_OVER).limit(limit)
     number = _forget(connection, connection.execute(query).all(), now)
     if number < limit:
         sweeps = schema.SWEEPS
@@ -53,9 +53,13 @@ def forget_older(connection: Connection, cluster: str, moment: float, now: float
 def forget_bytes(
     connection: Connection, *, cluster: str, namespace: str, excess: int, now: float, limit: int
 ) -> tuple[int, int]:
-    """Forget trainings of a namespace that were over first, of so many bytes together; returns number and bytes."""
+    """Forget trainings of a namespace that were over first, of so many bytes together; returns number and bytes.
+
+    Trials of sweeps that run come last: a sweep that is suspended would else keep any number of them.
+    """
     some, freed = [], 0
-    for row in connection.execute(_oldest(cluster, limit).where(schema.TRAININGS.c.namespace == namespace)):
+    query = _over(cluster).where(schema.TRAININGS.c.namespace == namespace)
+    for row in connection.execute(query.order_by(_RUNS, _OVER).limit(limit)):
         if freed >= excess:
             break
         some.append(row)
@@ -86,13 +90,12 @@ _IS_ALONE: ColumnElement[bool] = schema.SWEEPS.c.deleted.is_not(None) & ~exists(
 """Whether a sweep is gone, and so are all its trials."""
 
 
-def _oldest(cluster: str, limit: int) -> Select[Any]:
-    """Trainings that still have something to forget, those that were over first."""
+def _over(cluster: str) -> Select[Any]:
+    """Trainings that are over, and still have something to forget."""
     table = schema.TRAININGS.c
     has_something = or_(table.deleted.is_not(None), table.forgotten.is_(None))
     query = select(table.uid, table.deleted, table.size, table.sweep_uid)
-    query = query.where(table.cluster == cluster, _OVER.is_not(None), has_something, ~_RUNS)
-    return query.order_by(_OVER).limit(limit)
+    return query.where(table.cluster == cluster, _OVER.is_not(None), has_something)
 
 
 def _forget(connection: Connection, rows: Iterable[Row[Any]], now: float) -> int:
