@@ -31,6 +31,19 @@ test("what differs is told from what is the same: parameters, variables and sett
   });
 });
 
+test("the variables of a sweep are parameters, as the reporter and options call them", () => {
+  const env = (lr: string, seed: string) => [
+    { name: "KUBEFLOW_TRAINER_OPT_LEARNING_RATE", value: lr, origin: "" },
+    { name: "KUBEFLOW_TRAINER_OPT_BATCH", value: "32", origin: "" },
+    { name: "KUBEFLOW_TRAINER_OPT_SEED", value: seed, origin: "" },
+  ];
+  const own: [string, string][] = [["learning-rate", "$(KUBEFLOW_TRAINER_OPT_LEARNING_RATE)"], ["seed", "7"]];
+  expect(shown([training("a", { parameters: own, env: env("0.1", "1") }), training("b", { parameters: own, env: env("0.2", "2") })])).toEqual({
+    differing: ["learning-rate: 0.1 0.2"],
+    same: ["seed: 7 7", "batch: 32 32", "Runtime: torch torch", "Nodes: 2 2", "Image: a:1 a:1"],
+  });
+});
+
 test("a training that is not known yet makes no difference, nor does one alone", () => {
   expect(shown([training("a", { parameters: [["lr", "1"]] }), training("b", null)]).differing).toEqual([]);
   expect(fieldsOf([training("a", { parameters: [["lr", "1"]] })]).same.map(({ key }) => key)).toContain("p:lr");

@@ -13,6 +13,9 @@ export interface Field {
   values: readonly (string | null)[];
 }
 
+/** Beginning of the variables by which a trial of a sweep gets its parameters. */
+const SWEPT = "KUBEFLOW_TRAINER_OPT_";
+
 export interface Fields {
   differing: Field[];
   same: Field[];
@@ -44,12 +47,12 @@ export function fieldsOf(trainings: readonly Training[]): Fields {
   for (const training of trainings) {
     const { recipe } = training;
     if (!recipe) continue;
-    for (const [name, value] of recipe.parameters) add(training, "p", name, value || "on");
+    for (const [name, value] of parametersOf(recipe)) add(training, "p", name, value || "on");
   }
   for (const training of trainings) {
     const { recipe } = training;
     if (!recipe) continue;
-    for (const { name, value, origin } of recipe.env) add(training, "v", name, origin ? `from ${origin}` : value);
+    for (const { name, value, origin } of recipe.env) if (!name.startsWith(SWEPT)) add(training, "v", name, origin ? `from ${origin}` : value);
     for (const [title, valueOf] of SETTINGS) {
       const value = valueOf(training, recipe);
       if (value) add(training, "s", title, value);
@@ -59,6 +62,19 @@ export function fieldsOf(trainings: readonly Training[]): Fields {
   const isKnown = trainings.map(({ recipe }) => recipe !== null);
   const differs = ({ values }: Field) => new Set(values.filter((_, index) => isKnown[index]).map(canonical)).size > 1;
   return { differing: fields.filter(differs), same: fields.filter((field) => !differs(field)) };
+}
+
+/** Its parameters, also those of a sweep; an option counts, unless it only passes on the value of the sweep. */
+function parametersOf({ parameters, env }: Recipe): ReadonlyMap<string, string> {
+  const found = new Map(parameters);
+  const byName = new Map(parameters.map(([name]) => [name.replaceAll("-", "_").toLowerCase(), name]));
+  for (const { name: variable, value } of env) {
+    if (!variable.startsWith(SWEPT)) continue;
+    const name = variable.slice(SWEPT.length).toLowerCase();
+    const known = byName.get(name) ?? name;
+    if (found.get(known)?.includes(variable) ?? true) found.set(known, value);
+  }
+  return found;
 }
 
 /** 1e-3 and 0.001 are one value. */
