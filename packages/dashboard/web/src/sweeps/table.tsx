@@ -75,14 +75,24 @@ export function TrialTable({ sweep, rows, looks, best, highlight, view, onSort }
   );
 }
 
+/** Whether the cluster or the history has its TrainJob. */
+function isKept({ isThere, uid }: Trial): boolean {
+  return isThere || uid !== "";
+}
+
 /** To the comparison of the chosen trials, or of the best ones. */
 function CompareLink({ sweep, rows, chosen }: { sweep: Sweep; rows: readonly Trial[]; chosen: ReadonlySet<number> }) {
-  const there = rows.filter(({ isThere }) => isThere);
+  const there = rows.filter(isKept);
   const isChosen = chosen.size > 0;
   const compared = (isChosen ? there.filter(({ number }) => chosen.has(number)) : ranked(there, sweep.direction).slice(0, BEST)).slice(0, COMPARED);
   if (compared.length < (isChosen ? 1 : 2)) return null;
+  const ids = compared.map(({ name, uid, isThere }) => ({ namespace: sweep.namespace, name, uid, isThere }));
+  const path = comparePath(
+    ids.filter(({ isThere }) => isThere),
+    ids.filter(({ isThere }) => !isThere),
+  );
   return (
-    <a class="button" href={href(comparePath(compared.map(({ name }) => ({ namespace: sweep.namespace, name }))))} onClick={onLink}>
+    <a class="button" href={href(path)} onClick={onLink}>
       {isChosen ? `Compare ${compared.length}` : `Compare the best ${compared.length}`}
     </a>
   );
@@ -126,7 +136,7 @@ function Row({ sweep, trial, look, isBest, isChosen, highlight, onChoose }: RowP
     <tr class={standing(highlight, label)} {...pointing(highlight, label)}>
       <th scope="row" class={`first ${look}`}>
         <span class="name">
-          <input type="checkbox" aria-label={`Choose ${label}`} checked={isChosen} disabled={!trial.isThere} onChange={onChoose} />
+          <input type="checkbox" aria-label={`Choose ${label}`} checked={isChosen} disabled={!isKept(trial)} onChange={onChoose} />
           <span class="swatch" aria-hidden="true" />
           <TrialLink sweep={sweep} trial={trial}>
             {label}
