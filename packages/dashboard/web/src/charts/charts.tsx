@@ -337,7 +337,7 @@ function appearance(element: Element, lines: readonly Line[], { axis, isLog, isS
         ...common,
         size: 32,
         ...(axis === "elapsed" ? { values: (_: uPlot, splits: number[]) => splits.map(duration) } : {}),
-        ...(axis === "epoch" ? { incrs: WHOLE } : {}),
+        ...(axis === "epoch" || axis === "step" ? { incrs: WHOLE } : {}),
       },
       { ...common, size: 64, values: labels },
     ],

@@ -31,6 +31,8 @@ export interface ParallelAxis {
 /** Values that an axis names one by one. */
 const MOST_NAMED = 7;
 const MOST_CATEGORIES = 24;
+/** Texts that do not cover each other along an axis. */
+const MOST_TEXTS = 16;
 /** How often the least number must be in the greatest for a logarithmic scale. */
 const WIDE = 50;
 const MOST = 14;
@@ -63,12 +65,13 @@ export function fieldAxis({ key, title, values }: Field): ParallelAxis | null {
 /** An axis of texts, the first of them at the bottom. */
 export function categoryAxis(key: string, title: string, values: Field["values"], categories: readonly string[]): ParallelAxis {
   const at = (category: string) => (categories.length === 1 ? 0.5 : categories.indexOf(category) / (categories.length - 1));
+  const every = Math.ceil(categories.length / MOST_TEXTS);
   return {
     key,
     title,
     kind: "",
     isResult: false,
-    ticks: categories.map((each) => [each, at(each)]),
+    ticks: categories.filter((_, index) => index % every === 0).map((each) => [each, at(each)]),
     places: values.map((each) => at(each ?? NOT_SET)),
     kept: (from, to) => ({ key, values: categories.filter((each) => at(each) >= from && at(each) <= to) }),
     span(kept) {

@@ -65,6 +65,19 @@ test("curves of pruned trials are faint behind the others, and the best is in fr
   ]);
 });
 
+test("an axis of many choices names as many as can be read", () => {
+  const choices = Array.from({ length: 30 }, (_, index) => `choice-${index}`);
+  const sweep = sweepOf({ parameters: [{ name: "x", kind: "categorical", isInteger: false, low: null, high: null, choices }] });
+  const [axis] = axesOf(sweep, [trialOf(1, 0.5, { parameters: ["choice-29"] }), trialOf(2, 0.5, { parameters: ["choice-28"] })]);
+  expect([axis!.ticks.length, axis!.ticks[1]]).toEqual([15, ["choice-27", 2 / 29]]);
+  expect(axis!.places).toEqual([0, 1 / 29]);
+});
+
+test("a parameter may be called like what all objects have", () => {
+  const parameters = [{ ...sweepOf().parameters[0]!, name: "constructor" }, { ...sweepOf().parameters[0]!, name: "lr" }];
+  expect(sortedBars({ of: { lr: 0.2 } }, parameters)).toEqual([["lr", 0.2]]);
+});
+
 test("bars are those of the parameters of the sweep, the most important first", () => {
   expect(sortedBars({ of: { lr: 0.2, optimizer: 0.7, other: 1 } }, sweepOf().parameters)).toEqual([
     ["optimizer", 0.7],

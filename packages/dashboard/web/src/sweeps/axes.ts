@@ -15,8 +15,8 @@ export const FIRST_AXES = 11;
 
 /** The keys of the axes that are drawn at first: where there are many parameters, those that matter most. */
 export function firstAxes(parameters: Sweep["parameters"], importance: Importance | null): ReadonlySet<string> {
-  const of = importance?.method ? importance.of : {};
-  const first = parameters.map(({ name }) => name).sort((a, b) => (of[b] ?? 0) - (of[a] ?? 0));
+  const of = new Map(Object.entries(importance?.method ? importance.of : {}));
+  const first = parameters.map(({ name }) => name).sort((a, b) => (of.get(b) ?? 0) - (of.get(a) ?? 0));
   return new Set([...first.slice(0, FIRST_AXES).map(parameterKey), VALUE]);
 }
 

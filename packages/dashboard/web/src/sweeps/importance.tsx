@@ -13,7 +13,7 @@ const METHODS = {
 
 /** Parameters with what is known of their importance, the most important first. */
 export function sortedBars({ of }: Pick<Importance, "of">, parameters: Sweep["parameters"]): [name: string, value: number][] {
-  return parameters.flatMap(({ name }): [string, number][] => (of[name] === undefined ? [] : [[name, of[name]]])).sort((a, b) => b[1] - a[1]);
+  return parameters.flatMap(({ name }): [string, number][] => (Object.hasOwn(of, name) ? [[name, of[name]!]] : [])).sort((a, b) => b[1] - a[1]);
 }
 
 export function ImportanceBars({ sweep, importance, trials }: { sweep: Sweep; importance: Importance | null; trials: readonly Trial[] }) {

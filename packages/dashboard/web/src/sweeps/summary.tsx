@@ -1,7 +1,7 @@
 // What a sweep searches, and the best that it has found.
 
 import { useNow } from "../clock";
-import { age, duration } from "../format";
+import { age, duration, short } from "../format";
 import { ENDED, type Sweep, type Trial } from "../model";
 import { type Fact, Facts } from "../parts";
 import { href, onLink, trialCopyPath } from "../route";
@@ -67,7 +67,7 @@ export function Best({ sweep, best, canCopy }: { sweep: Sweep; best: Trial | nul
         <h2>Best trial</h2>
         {best ? (
           <p class="best-value" title={best.valueText}>
-            {best.valueText || "–"} <span class="quiet">{sweep.metric}</span>
+            {best.value === null ? best.valueText || "–" : short(best.value)} <span class="quiet">{sweep.metric}</span>
           </p>
         ) : (
           <p class="quiet">No trial has a value yet.</p>
