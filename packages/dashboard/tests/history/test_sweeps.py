@@ -326,7 +326,7 @@ KEPT = {"running", "there"}
 async def test_retention(
     database: Database, clock: ManualClock, options: RetentionOptions, trials: set[str], sweeps: set[str]
 ) -> None:
-    """Trials of a sweep that runs stay longest; a sweep that is gone goes with the last of its trials, or by its own age."""
+    """Trials of a sweep that runs stay longest; a sweep that is gone goes with its last trial, or by its own age."""
     now = clock.now().timestamp()
 
     def over(days: float) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What retention does to the tables: trainings that are gone go, and the details of those that are there.
 
-Trials stay while their sweep runs, unless there is too much of all, and a sweep that is gone goes with the last of its trials.
+Trials stay while their sweep runs, unless all takes too much room; a sweep that is gone goes with its last trial.
 """
 
 from __future__ import annotations
