@@ -19,7 +19,6 @@ from trainer_dashboard.commands.past import labelled, minute, moment
 from trainer_dashboard.history.queries import TrainingRecord
 from trainer_dashboard.history.sweep_queries import SweepHistory, SweepRecord
 from trainer_dashboard.history.training import seconds
-from trainer_dashboard.history.trial import in_words
 from trainer_dashboard.sweep.trials import trial_of, trials_of
 
 _SHORTEST: Final = {"NAMESPACE": 12, "NAME": 24, "BEST": 20, "PARAMETERS": 20, "MESSAGE": 20}
