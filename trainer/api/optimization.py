@@ -12,6 +12,8 @@ from typing import Final
 
 import msgspec
 
+from trainer.api.metric_curve import MetricCurve, number_of
+from trainer.kube.objects import Object, find_condition, is_condition_true, mapping_at
 from trainer.kube.resource import Resource
 
 OPTIMIZATION_JOBS: Final = Resource("trainer.kubeflow.org", "v2alpha1", "optimizationjobs", "OptimizationJob")
@@ -33,6 +35,9 @@ MOST_PARAMETERS: Final = 100
 MOST_CHOICES: Final = 100
 LONGEST_TEXT: Final = 64
 """Most characters of the name of a parameter, of a bound, and of a choice."""
+
+METRICS: Final = ("evalMetrics", "trainMetrics")
+"""Members of `status.trainerStatus` in which the objective is looked for, in this order."""
 
 _PREFIX: Final = "KUBEFLOW_TRAINER_OPT_"
 _OTHER: Final = re.compile(r"[^A-Z0-9_]")
@@ -85,3 +90,41 @@ def assignment_of(annotations: Mapping[str, str]) -> dict[str, str]:
 def in_words(assignment: Mapping[str, str]) -> str:
     """All parameters in one line, such as `lr=0.01, bs=32`."""
     return ", ".join(f"{name}={value}" for name, value in assignment.items())
+
+
+def state_of(sweep: Object) -> str | None:
+    """The state of an OptimizationJob, also where its CRD keeps none; None before a controller has handled it."""
+    for end in ("Failed", "Complete"):
+        if is_condition_true(sweep, end):
+            return end
+    status = mapping_at(sweep, "status")
+    if (stated := status.get("state")) and isinstance(stated, str):
+        return stated
+    if is_condition_true(sweep, "Suspended"):
+        return "Suspended"
+    if (find_condition(sweep, "Created") or {}).get("status") == "False":
+        return "Blocked"
+    return "Running" if status.get("conditions") else None
+
+
+def condition_of(sweep: Object, state: str) -> Object:
+    """The condition of an OptimizationJob that explains its state; empty where it has none."""
+    return find_condition(sweep, "Created" if state in {"Blocked", "Running"} else state) or {}
+
+
+def value_of(train_job: Object, curve: MetricCurve, aggregate: str) -> str | None:
+    """The value of the objective that a trial has reached: by its curve, else the last one in its status.
+
+    Args:
+        train_job: of the trial, in the shape of the model.
+        curve: of the objective, on the TrainJob.
+        aggregate: which value of the curve counts, Last, Min or Max.
+    """
+    if curve.points:
+        values = [point.value for point in curve.points]
+        return values[-1] if aggregate == "Last" else (min if aggregate == "Min" else max)(values, key=number_of)
+    for field in METRICS:
+        value = mapping_at(train_job, "status", "trainerStatus", field).get(curve.metric)
+        if isinstance(value, str):
+            return value
+    return None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trainer.api.optimization import in_words
-from trainer.kube.objects import Object, find_condition, mapping_at, metadata_of
+from trainer.api.optimization import condition_of, in_words
+from trainer.kube.objects import Object, mapping_at, metadata_of
 from trainer_dashboard.history.training import bounded, seconds
 from trainer_dashboard.history.trial import assignment_in
 from trainer_dashboard.sweep.rows import row_of
@@ -20,7 +20,7 @@ def sweep_row_of(sweep: Object) -> dict[str, Any]:
     """The columns of an OptimizationJob, without its content."""
     row = row_of(sweep)
     state = row["state"]
-    condition = find_condition(sweep, "Created" if state == "Blocked" else state) or {}
+    condition = condition_of(sweep, state)
     counts, best = row["counts"] or {}, row["best"] or {}
     created = seconds(metadata_of(sweep).get("creationTimestamp")) or 0.0
     return {

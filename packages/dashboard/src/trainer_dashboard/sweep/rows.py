@@ -10,13 +10,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from trainer.api.metric_curve import number_of
-from trainer.api.optimization import LONGEST_TEXT, MOST_CHOICES, MOST_PARAMETERS, trial_number
+from trainer.api.optimization import LONGEST_TEXT, MOST_CHOICES, MOST_PARAMETERS, condition_of, state_of, trial_number
 from trainer.framework.status.status import UNTOUCHED
 from trainer.kube.objects import (
     Object,
-    find_condition,
     is_being_deleted,
-    is_condition_true,
     mapping_at,
     metadata_of,
     name_of,
@@ -27,14 +25,6 @@ from trainer.kube.objects import (
 )
 
 _LONGEST_MESSAGE: Final = 300
-_CONDITIONS: Final = {
-    "Complete": "Complete",
-    "Failed": "Failed",
-    "Suspended": "Suspended",
-    "Blocked": "Created",
-    "Running": "Created",
-}
-"""The condition that explains a state."""
 _ENDS: Final = ("Complete", "Failed")
 _COUNTS: Final = ("running", "succeeded", "failed", "pruned")
 
@@ -42,14 +32,14 @@ _COUNTS: Final = ("running", "succeeded", "failed", "pruned")
 def row_of(sweep: Object) -> Object:
     """A sweep in the list."""
     spec, status = mapping_at(sweep, "spec"), mapping_at(sweep, "status")
-    state = _state(sweep)
+    state = (state_of(sweep) or UNTOUCHED)[:LONGEST_TEXT]
     objective = objective_of(spec)
     return {
         "uid": uid_of(sweep),
         "namespace": namespace_of(sweep),
         "name": name_of(sweep),
         "state": state,
-        "message": _message(sweep, state),
+        "message": str(condition_of(sweep, state).get("message") or "")[:_LONGEST_MESSAGE],
         "progress": _count(status.get("progressPercentage")),
         "counts": {name: _count(mapping_at(status, "trialCounts").get(name)) or 0 for name in _COUNTS}
         if status.get("trialCounts")
@@ -121,29 +111,11 @@ def _parameter(parameter: Object) -> Object:
     }
 
 
-def _state(sweep: Object) -> str:
-    stated = mapping_at(sweep, "status").get("state")
-    if isinstance(stated, str) and stated:
-        return _text(stated)
-    for state in ("Complete", "Failed", "Suspended"):
-        if is_condition_true(sweep, state):
-            return state
-    created = find_condition(sweep, "Created")
-    if created is None:
-        return UNTOUCHED
-    return "Running" if created.get("status") == "True" else "Blocked"
-
-
-def _message(sweep: Object, state: str) -> str:
-    condition = find_condition(sweep, _CONDITIONS.get(state, ""))
-    return str(condition.get("message") or "")[:_LONGEST_MESSAGE] if condition is not None else ""
-
-
 def _ended(sweep: Object, state: str) -> str | None:
     if state not in _ENDS:
         return None
     ended = mapping_at(sweep, "status").get("completionTime")
-    return ended or (find_condition(sweep, state) or {}).get("lastTransitionTime")
+    return ended or condition_of(sweep, state).get("lastTransitionTime")
 
 
 def _best(sweep: Object) -> Object | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from trainer.api.metric_curve import MetricCurve, number_of
+from trainer.api.metric_curve import MetricCurve
 from trainer.api.optimization import (
     LONGEST_TEXT,
     MOST_TRIALS,
@@ -14,6 +14,7 @@ from trainer.api.optimization import (
     TRIAL_LABEL,
     assignment_of,
     trial_name,
+    value_of,
 )
 from trainer.api.trainjob_status import State
 from trainer.kube.objects import (
@@ -99,7 +100,7 @@ def trial_of(spec: Object, job: Object) -> Object | None:
     row, assignment, objective = TrainJobRow.of(job), assignment_of(annotations), objective_of(spec)
     curve = MetricCurve.of(annotations, objective["metric"], uid_of(job))
     points = curve.points
-    text = _value([each.value for each in points], objective["aggregate"]) or _reported(job, objective["metric"])
+    text = (value_of(job, curve, objective["aggregate"]) or "")[:LONGEST_TEXT]
     pruned = annotations.get(PRUNED)
     state, message = _RUNNING, ""
     if pruned is not None:
@@ -107,7 +108,7 @@ def trial_of(spec: Object, job: Object) -> Object | None:
         text = points[-1].value if points else text
     elif row.state == State.FAILED:
         state, message = _FAILED, row.message
-    elif row.state == State.COMPLETE and text:
+    elif row.state == State.COMPLETE and finite(text) is not None:
         state = _SUCCEEDED
     elif row.state == State.COMPLETE and curve.is_final:
         state, message = _FAILED, f"it has reported no {objective['metric']}"
@@ -157,22 +158,3 @@ def _recorded(record: Object, live: Object | None, name: str, count: int) -> Obj
         "parameters": [values[index] if index < len(values) else None for index in range(count)],
         "message": str(record.get("message") or "")[:_LONGEST_MESSAGE],
     }
-
-
-def _value(values: Sequence[str], aggregate: str) -> str:
-    """The one value that is made of a curve; "" of an empty one."""
-    if not values:
-        return ""
-    if aggregate == "Last":
-        return values[-1]
-    return (min if aggregate == "Min" else max)(values, key=number_of)
-
-
-def _reported(job: Object, metric: str) -> str:
-    """The last value of a metric in the status, where there is no curve."""
-    status = mapping_at(job, "status", "trainerStatus")
-    for field in ("evalMetrics", "trainMetrics"):
-        value = mapping_at(status, field).get(metric)
-        if value is not None:
-            return str(value)[:LONGEST_TEXT]
-    return ""

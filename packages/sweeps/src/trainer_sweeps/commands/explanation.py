@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from trainer.api.optimization import condition_of
 from trainer.cli.current_cluster import ConnectedCluster
 from trainer.cli.jobs.find import find_object, list_train_jobs
 from trainer.explain import Cause, Explanation, Subject, Unread, Verdict, explain
@@ -13,9 +14,9 @@ from trainer.explain.cause import kubectl, one_line, trainer
 from trainer.explain.reading import SnapshotReader
 from trainer.framework.status.status import UNTOUCHED
 from trainer.kube.clock import Clock
-from trainer.kube.objects import Object, find_condition, name_of
+from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import Resource
-from trainer_sweeps.api.optimizationjob import ConditionReason, ConditionType, State, TrialState
+from trainer_sweeps.api.optimizationjob import ConditionReason, State, TrialState
 from trainer_sweeps.commands.show import SEE
 from trainer_sweeps.commands.view import ShownTrial, SweepView, trials_of
 
@@ -88,7 +89,7 @@ def _own_causes(view: SweepView) -> Iterator[Cause]:
     about = Subject(view.obj["kind"], view.name, view.namespace)
     details = trainer("get", f"sweep/{view.name}", namespace=view.namespace)
     if view.state == State.FAILED:
-        condition = find_condition(view.obj, ConditionType.FAILED) or {}
+        condition = condition_of(view.obj, view.state)
         remedy = "see below why trials have failed, correct that, and submit the sweep anew"
         if condition.get("reason") == ConditionReason.MAX_FAILED_TRIALS_REACHED:
             remedy += ", or allow more of them (--max-failed)"
@@ -97,7 +98,7 @@ def _own_causes(view: SweepView) -> Iterator[Cause]:
         remedy = f"trainer resume sweep/{view.name} -n {view.namespace}"
         yield Cause("Suspended", about, "it is suspended, and so are its trials", remedy, details)
     elif view.state == State.BLOCKED:
-        condition = find_condition(view.obj, ConditionType.CREATED) or {}
+        condition = condition_of(view.obj, view.state)
         remedy = "change what the message names; it is tried again by itself"
         if condition.get("reason") == ConditionReason.ALGORITHM_CREATION_FAILED:
             remedy = "do what the message says, or submit the sweep with another algorithm"

@@ -32,7 +32,7 @@ from trainer_sweeps.commands.explanation import SweepExplainer
 from trainer_sweeps.commands.parameters import parse_space
 from trainer_sweeps.commands.show import SEE, Show
 from trainer_sweeps.commands.submission import submit_from_python
-from trainer_sweeps.commands.view import state_of
+from trainer_sweeps.commands.view import word_of
 from trainer_sweeps.search.suggestion import AlgorithmUnavailableError, number_of_trials, seed_of, suggestion
 from trainer_sweeps.trials.train_job import train_job_of
 
@@ -98,7 +98,7 @@ class OptimizationJobKind:
         resource = self._served(cluster)
         sweep = await find_object(cluster.client, name, namespace, resource, see=SEE)
         verb = "suspended" if suspend else "resumed"
-        if (state := state_of(sweep)) in ENDS:
+        if (state := word_of(sweep)) in ENDS:
             raise CommandError(f"sweep {name} cannot be {verb}: it has ended, and is {state}")
         if bool(mapping_at(sweep, "spec").get("suspend")) == suspend:
             return f"{reference(sweep, resource)} is {'suspended already' if suspend else 'not suspended'}"

@@ -27,7 +27,7 @@ from trainer_sweeps.api.optimizationjob import State, TrialState
 from trainer_sweeps.commands.follow import SweepDisplay, SweepFollower
 from trainer_sweeps.commands.parameters import typed
 from trainer_sweeps.commands.show import SEE
-from trainer_sweeps.commands.view import SweepView, state_of, trials_of
+from trainer_sweeps.commands.view import SweepView, trials_of, word_of
 from trainer_sweeps.trials.trial import Trial
 
 _Answer = TypeVar("_Answer")
@@ -86,7 +86,7 @@ class TrackedSweep:
                     resource = cluster.served.resource(OPTIMIZATION_JOBS)
                     view = await SweepFollower(cluster.client, resource, sweep, display, clock).run()
             if scope.cancelled_caught:
-                raise TimeoutError(f"sweep {self.name} has not ended after {timeout:g} s: it is {state_of(sweep)}")
+                raise TimeoutError(f"sweep {self.name} has not ended after {timeout:g} s: it is {word_of(sweep)}")
             if view is None:
                 raise GoneError(f"sweep {self.name} was deleted before it has ended")
             self._sweep = view.obj
@@ -143,11 +143,11 @@ class TrackedSweep:
 
     def __repr__(self) -> str:
         """With the state that was seen last, without a request."""
-        return f"SubmittedSweep(name={self.name!r}, namespace={self.namespace!r}, state={state_of(self._sweep)!r})"
+        return f"SubmittedSweep(name={self.name!r}, namespace={self.namespace!r}, state={word_of(self._sweep)!r})"
 
     def _repr_html_(self) -> str:
         """For notebooks: the state that was seen last, without a request."""
-        name, namespace, state = map(escape, (self.name, self.namespace, state_of(self._sweep)))
+        name, namespace, state = map(escape, (self.name, self.namespace, word_of(self._sweep)))
         return f"<div><strong>{name}</strong> in {namespace}: {state}</div>"
 
 

@@ -16,7 +16,7 @@ from trainer.cli.jobs.state import STATE_STYLES
 from trainer.cli.jobs.table import age
 from trainer.kube.objects import Object, mapping_at, metadata_of, name_of, namespace_of, objects_in
 from trainer_sweeps.api.optimizationjob import TrialState
-from trainer_sweeps.commands.view import ShownTrial, SweepView, state_of
+from trainer_sweeps.commands.view import ShownTrial, SweepView, word_of
 
 STYLES: Final[Mapping[str, str]] = STATE_STYLES | {"Succeeded": "green", "Pruned": "dim"}
 """How Rich shows the states of sweeps and trials."""
@@ -44,7 +44,7 @@ def sweep_lines(
 
 
 def _sweep(obj: Object, now: datetime, *, ascii_only: bool) -> dict[str, Text]:
-    status, spec, state = mapping_at(obj, "status"), mapping_at(obj, "spec"), state_of(obj)
+    status, spec, state = mapping_at(obj, "status"), mapping_at(obj, "spec"), word_of(obj)
     counts = mapping_at(status, "trialCounts")
     said = [f"{counts[name]} {name}" for name in _COUNTED if counts.get(name)]
     percentage, result = status.get("progressPercentage"), mapping_at(status, "result")

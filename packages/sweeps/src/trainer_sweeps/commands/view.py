@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Final, Self
 
 from trainer.api.metric_curve import number_of
-from trainer.api.optimization import SWEEP_LABEL
+from trainer.api.optimization import SWEEP_LABEL, condition_of, state_of
 from trainer.cli.jobs.state import JobState
 from trainer.framework.status.status import UNTOUCHED
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import (
     Object,
-    find_condition,
     is_controlled_by,
     mapping_at,
     metadata_of,
@@ -27,7 +26,6 @@ from trainer.kube.objects import (
 from trainer.kube.selection import Selection
 from trainer.view.row import ENDS
 from trainer_sweeps.api.optimizationjob import (
-    ConditionType,
     Direction,
     EndedTrial,
     Objective,
@@ -122,8 +120,8 @@ class SweepView:
 
     @cached_property
     def state(self) -> str:
-        """The state in one word; also of a status without one, as the CRD of Kubeflow Trainer (Go) leaves it."""
-        return state_of(self.obj)
+        """The state in one word."""
+        return word_of(self.obj)
 
     @property
     def has_ended(self) -> bool:
@@ -132,8 +130,11 @@ class SweepView:
 
     @property
     def message(self) -> str:
-        """Why it is blocked, suspended or has failed; empty where there is nothing to explain."""
-        return message_of(self.obj, self.state)
+        """Why it is blocked or has failed; empty where there is nothing to explain."""
+        if self.state not in {State.BLOCKED, State.FAILED}:
+            return ""
+        condition = condition_of(self.obj, self.state)
+        return str(condition.get("message") or condition.get("reason") or "")
 
     @property
     def total(self) -> int:
@@ -221,35 +222,9 @@ def trials_of(name: str, namespace: str) -> Selection:
     return Selection(namespace, label_selector=f"{SWEEP_LABEL}={name}")
 
 
-def state_of(obj: Object) -> str:
-    """The state of an OptimizationJob, which has none where its CRD prunes it."""
-    for kind in (ConditionType.FAILED, ConditionType.COMPLETE):
-        if _is(obj, kind, "True"):
-            return str(kind.value)
-    state = mapping_at(obj, "status").get("state")
-    if isinstance(state, str) and state:
-        return state
-    if _is(obj, ConditionType.SUSPENDED, "True"):
-        return str(State.SUSPENDED.value)
-    if _is(obj, ConditionType.CREATED, "False"):
-        return str(State.BLOCKED.value)
-    return str(State.RUNNING.value) if mapping_at(obj, "status").get("conditions") else UNTOUCHED
-
-
-def message_of(obj: Object, state: str) -> str:
-    """The message of the condition that explains the state."""
-    kinds: Mapping[str, tuple[ConditionType, str]] = {
-        "Failed": (ConditionType.FAILED, "True"),
-        "Blocked": (ConditionType.CREATED, "False"),
-    }
-    if state not in kinds:
-        return ""
-    condition = find_condition(obj, kinds[state][0]) or {}
-    return str(condition.get("message") or condition.get("reason") or "")
-
-
-def _is(obj: Object, kind: ConditionType, status: str) -> bool:
-    return (find_condition(obj, kind) or {}).get("status") == status
+def word_of(obj: Object) -> str:
+    """The state of an OptimizationJob in one word; `Submitted` before a controller has handled it."""
+    return state_of(obj) or UNTOUCHED
 
 
 def _records(obj: Object) -> Iterator[EndedTrial]:

@@ -9,13 +9,14 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from trainer.api.metric_curve import MetricCurve, Point, number_of
-from trainer.api.optimization import LONGEST_TEXT, PRUNED, TRIAL_LABEL, assignment_of, trial_name
+from trainer.api.optimization import LONGEST_TEXT, METRICS, PRUNED, TRIAL_LABEL, assignment_of, trial_name, value_of
 from trainer.api.trainjob_status import ConditionType
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import (
     Object,
     annotations_of,
     find_condition,
+    is_condition_true,
     labels_of,
     mapping_at,
     metadata_of,
@@ -24,7 +25,6 @@ from trainer.kube.objects import (
 )
 from trainer_sweeps.api.optimizationjob import (
     LONGEST_MESSAGE,
-    Aggregate,
     Direction,
     EndedTrial,
     Objective,
@@ -34,7 +34,6 @@ from trainer_sweeps.api.optimizationjob import (
 PATIENCE: Final = timedelta(seconds=60)
 """How long after its end a trial may wait for the last points of its curve, which the manager reads from its log."""
 
-_METRICS: Final = ("evalMetrics", "trainMetrics")
 _MOST_NAMED: Final = 8
 """Metrics that a trial has reported in place of the one that is asked for."""
 _LARGEST_STEP: Final = 2**31 - 1
@@ -150,12 +149,12 @@ def best(trials: Iterable[Trial], objective: Objective) -> Trial | None:
 def reported_metrics(train_job: Object) -> list[str]:
     """Names of the metrics in the status, those of the evaluation first."""
     reported = mapping_at(train_job, "status", "trainerStatus")
-    return list(dict.fromkeys(name for field in _METRICS for name in mapping_at(reported, field)))
+    return list(dict.fromkeys(name for field in METRICS for name in mapping_at(reported, field)))
 
 
 def _judged(trial: Trial, train_job: Object, objective: Objective) -> Trial:
     """The trial of a TrainJob that is complete, and reports no more."""
-    value = _aggregated(trial.curve, objective.aggregate) or _last_metric(train_job, objective.metric)
+    value = value_of(train_job, trial.curve, objective.aggregate)
     if value is None:
         message = f"it is complete and has not reported the metric {objective.metric}, {_instead(train_job)}"
     elif not math.isfinite(number_of(value)):
@@ -166,17 +165,7 @@ def _judged(trial: Trial, train_job: Object, objective: Objective) -> Trial:
 
 
 def _end(train_job: Object, type_: ConditionType) -> Object | None:
-    condition = find_condition(train_job, type_)
-    return condition if condition is not None and condition.get("status") == "True" else None
-
-
-def _aggregated(curve: MetricCurve, aggregate: Aggregate) -> str | None:
-    if not curve.points:
-        return None
-    if aggregate is Aggregate.LAST:
-        return curve.points[-1].value
-    pick = min if aggregate is Aggregate.MIN else max
-    return pick(curve.points, key=lambda point: number_of(point.value)).value
+    return find_condition(train_job, type_) if is_condition_true(train_job, type_) else None
 
 
 def _instead(train_job: Object) -> str:
@@ -184,15 +173,6 @@ def _instead(train_job: Object) -> str:
     names = reported_metrics(train_job)
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return f"but {', '.join(names[:_MOST_NAMED])}{more}" if names else "nor any other"
-
-
-def _last_metric(train_job: Object, metric: str) -> str | None:
-    """The last value in the status, of the evaluation if it is there."""
-    for field in _METRICS:
-        value = mapping_at(train_job, "status", "trainerStatus", field).get(metric)
-        if isinstance(value, str):
-            return value
-    return None
 
 
 def _cut(message: str) -> str:
