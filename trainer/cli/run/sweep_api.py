@@ -141,10 +141,14 @@ class SubmittedSweep(Protocol):
         """
 
     def suspend(self) -> None:
-        """Suspend it with its trials, whose pods are deleted."""
+        """Suspend it with its trials, whose pods are deleted.
+
+        Raises:
+            CommandError: it has ended.
+        """
 
     def resume(self) -> None:
-        """Resume it with its trials."""
+        """Resume it with its trials; raises what `suspend` does."""
 
     def delete(self) -> None:
         """Delete it with its trials; returns before they are gone."""

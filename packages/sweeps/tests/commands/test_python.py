@@ -161,6 +161,14 @@ def test_timeout(served: FakeClient) -> None:
         sweep.wait(timeout=0.05)
 
 
+def test_no_change_after_the_end(served: FakeClient) -> None:
+    """What has ended is neither suspended nor resumed, as on the command line."""
+    sweep = submitted(served, COMPLETE)
+
+    with pytest.raises(CommandError, match="sweep digits cannot be suspended: it has ended, and is Complete"):
+        sweep.suspend()
+
+
 def test_changes(served: FakeClient) -> None:
     """It is suspended, resumed and deleted; one of the same name that came later is another one."""
     sweep = trainer.sweep(fit, SPACE, metric="loss", name="digits")

@@ -12,8 +12,10 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from trainer.api.optimization import OPTIMIZATION_JOBS
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.console import duration, note, printable, short_duration
+from trainer.cli.current_cluster import ConnectedCluster
 from trainer.cli.jobs.find import list_train_jobs
 from trainer.cli.jobs.progress import short_value
 from trainer.cli.jobs.receiver import Receiver, report_errors, watch_for
@@ -149,6 +151,26 @@ class SweepDisplay:
         for line in lines:
             line.truncate(self._console.width, overflow="ellipsis")
         return Group(*lines)
+
+
+async def follow_to_end(
+    cluster: ConnectedCluster, sweep: Object, console: Console, clock: Clock, *, script: str = ""
+) -> SweepView | None:
+    """Show a sweep until it ends, and how; None if it is deleted before.
+
+    Args:
+        cluster: that has it.
+        sweep: as the server has returned it.
+        console: that shows it.
+        clock: for times.
+        script: its path here. Default: as the template has it.
+    """
+    with SweepDisplay(console, clock, script=script) as display:
+        resource = cluster.served.resource(OPTIMIZATION_JOBS)
+        view = await SweepFollower(cluster.client, resource, sweep, display, clock).run()
+    if view is not None:
+        display.end(view)
+    return view
 
 
 def _trial_line(view: SweepView, shown: ShownTrial) -> Text:

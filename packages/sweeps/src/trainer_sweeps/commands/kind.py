@@ -11,28 +11,25 @@ from trainer.cli.current_cluster import ConnectedCluster
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.jobs.find import find_object, reference
 from trainer.cli.kinds import Asked
-from trainer.cli.manifests import FIELD_MANAGER
 from trainer.cli.run.options import ScriptOptions
 from trainer.cli.run.sweep_api import Search, SubmittedSweep, Values
 from trainer.explain import Explanation
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import Review
 from trainer.framework.runtimes.runtimes import RuntimeSource
-from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.clock import SystemClock
-from trainer.kube.objects import Object, mapping_at, uid_of
+from trainer.kube.objects import Object, uid_of
 from trainer.kube.resource import Resource
 from trainer.kube.rest.connection import ConnectionOptions
 from trainer.v1alpha1.discovery import Version
-from trainer.view.row import ENDS
 from trainer_sweeps.admission import review_sweep
 from trainer_sweeps.api.definitions import definition
 from trainer_sweeps.api.optimizationjob import OptimizationJob
+from trainer_sweeps.commands.changes import delete_sweep, set_suspend
 from trainer_sweeps.commands.explanation import SweepExplainer
 from trainer_sweeps.commands.parameters import parse_space
 from trainer_sweeps.commands.show import SEE, Show
 from trainer_sweeps.commands.submission import submit_from_python
-from trainer_sweeps.commands.view import word_of
 from trainer_sweeps.search.suggestion import AlgorithmUnavailableError, number_of_trials, seed_of, suggestion
 from trainer_sweeps.trials.train_job import train_job_of
 
@@ -89,22 +86,16 @@ class OptimizationJobKind:
         """See `Kind`."""
         resource = self._served(cluster)
         sweep = await find_object(cluster.client, name, namespace, resource, see=SEE)
-        options = DeleteOptions(propagation=Propagation.BACKGROUND, uid=uid_of(sweep))
-        await cluster.client.delete(resource, name, namespace, options)
+        await delete_sweep(cluster, sweep)
         return f"{reference(sweep, resource)} deleted"
 
     async def set_suspend(self, cluster: ConnectedCluster, name: str, namespace: str, *, suspend: bool) -> str:
         """See `Kind`."""
         resource = self._served(cluster)
         sweep = await find_object(cluster.client, name, namespace, resource, see=SEE)
-        verb = "suspended" if suspend else "resumed"
-        if (state := word_of(sweep)) in ENDS:
-            raise CommandError(f"sweep {name} cannot be {verb}: it has ended, and is {state}")
-        if bool(mapping_at(sweep, "spec").get("suspend")) == suspend:
+        if not await set_suspend(cluster, sweep, suspend=suspend):
             return f"{reference(sweep, resource)} is {'suspended already' if suspend else 'not suspended'}"
-        patch = {"metadata": {"uid": uid_of(sweep)}, "spec": {"suspend": suspend}}
-        await cluster.client.patch(resource, name, patch, namespace, field_manager=FIELD_MANAGER)
-        return f"{reference(sweep, resource)} {verb}"
+        return f"{reference(sweep, resource)} {'suspended' if suspend else 'resumed'}"
 
     def expressions(self, space: Mapping[str, Values]) -> Mapping[str, str]:
         """See `Sweeps`."""

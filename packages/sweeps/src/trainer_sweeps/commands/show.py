@@ -25,7 +25,7 @@ from trainer.kube.resource import Resource
 from trainer.kube.selection import Selection
 from trainer.kubernetes_yaml import dump
 from trainer_sweeps.commands.again import again_lines
-from trainer_sweeps.commands.follow import SweepDisplay, SweepFollower
+from trainer_sweeps.commands.follow import follow_to_end
 from trainer_sweeps.commands.parameters import space_text
 from trainer_sweeps.commands.table import STYLES, header_lines, sweep_lines, trial_lines
 from trainer_sweeps.commands.view import SweepView, trials_of
@@ -118,12 +118,10 @@ class Show:
                     await self.clock.sleep(_REFRESH_SECONDS)
 
     async def _follow(self, sweep: Object) -> int:
-        with SweepDisplay(self.console, self.clock) as display:
-            view = await SweepFollower(self.cluster.client, self.resource, sweep, display, self.clock).run()
+        view = await follow_to_end(self.cluster, sweep, self.console, self.clock)
         if view is None:
             note(f"the sweep {self.asked.name} was deleted")
             return ExitCode.FAILED
-        display.end(view)
         return ExitCode.OK if view.state == "Complete" else ExitCode.FAILED
 
     async def _details(self, sweep: Object) -> None:

@@ -23,7 +23,7 @@ from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.objects import Object
 from trainer.kube.rest.connection import ConnectionOptions
 from trainer_sweeps.api.optimizationjob import OptimizationJob
-from trainer_sweeps.commands.follow import SweepDisplay, SweepFollower
+from trainer_sweeps.commands.follow import follow_to_end
 from trainer_sweeps.commands.optimization_job import check_search, optimization_job, search_of, sweep_name
 from trainer_sweeps.commands.parameters import SearchedParameter, parse_space
 from trainer_sweeps.commands.submitted_sweep import TrackedSweep
@@ -118,11 +118,7 @@ def submit_from_python(
         if is_followed:
             clock = SystemClock()
             async with move_on_after(clock, timeout):
-                with SweepDisplay(output(), clock) as display:
-                    resource = cluster.served.resource(OPTIMIZATION_JOBS)
-                    view = await SweepFollower(cluster.client, resource, created, display, clock).run()
-                if view is not None:
-                    display.end(view)
+                await follow_to_end(cluster, created, output(), clock)
         return TrackedSweep(connection, created)
 
     return on_cluster(connection, send)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
 from html import escape
 from typing import Self, TypeVar
 
@@ -16,15 +15,14 @@ from trainer.cli.console import output, printable
 from trainer.cli.current_cluster import ConnectedCluster
 from trainer.cli.errors import GoneError
 from trainer.cli.jobs.find import find_object, list_train_jobs
-from trainer.cli.manifests import FIELD_MANAGER
 from trainer.cli.run.submitted_job import on_cluster
 from trainer.cli.run.sweep_api import SweepFailedError, SweepStatus, SweepTrial
-from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.objects import Object, name_of, namespace_of, uid_of
 from trainer.kube.rest.connection import ConnectionOptions
 from trainer_sweeps.api.optimizationjob import State, TrialState
-from trainer_sweeps.commands.follow import SweepDisplay, SweepFollower
+from trainer_sweeps.commands.changes import delete_sweep, set_suspend
+from trainer_sweeps.commands.follow import follow_to_end
 from trainer_sweeps.commands.parameters import typed
 from trainer_sweeps.commands.show import SEE
 from trainer_sweeps.commands.view import SweepView, trials_of, word_of
@@ -79,19 +77,14 @@ class TrackedSweep:
         async def end(cluster: ConnectedCluster) -> None:
             clock, view = SystemClock(), None
             sweep = await self._find(cluster)
-            console = output() if follow else Console(quiet=True, force_jupyter=False)
+            console = output() if follow else Console(quiet=True, force_jupyter=False, force_interactive=False)
             async with move_on_after(clock, timeout) as scope:
-                display = SweepDisplay(console, clock)
-                with display if follow else nullcontext():
-                    resource = cluster.served.resource(OPTIMIZATION_JOBS)
-                    view = await SweepFollower(cluster.client, resource, sweep, display, clock).run()
+                view = await follow_to_end(cluster, sweep, console, clock)
             if scope.cancelled_caught:
                 raise TimeoutError(f"sweep {self.name} has not ended after {timeout:g} s: it is {word_of(sweep)}")
             if view is None:
                 raise GoneError(f"sweep {self.name} was deleted before it has ended")
             self._sweep = view.obj
-            if follow:
-                display.end(view)
             if view.state != State.COMPLETE:
                 raise SweepFailedError(f"sweep {self.name} has failed: {printable(view.message)}")
 
@@ -110,18 +103,13 @@ class TrackedSweep:
         """See `SubmittedSweep`."""
 
         async def delete(cluster: ConnectedCluster) -> None:
-            sweep = await self._find(cluster)
-            options = DeleteOptions(propagation=Propagation.BACKGROUND, uid=uid_of(sweep))
-            await cluster.client.delete(cluster.served.resource(OPTIMIZATION_JOBS), self.name, self.namespace, options)
+            await delete_sweep(cluster, await self._find(cluster))
 
         self._call(delete)
 
     def _set_suspend(self, *, suspend: bool) -> None:
         async def change(cluster: ConnectedCluster) -> None:
-            patch = {"metadata": {"uid": uid_of(self._sweep)}, "spec": {"suspend": suspend}}
-            resource = cluster.served.resource(OPTIMIZATION_JOBS)
-            await self._find(cluster)
-            await cluster.client.patch(resource, self.name, patch, self.namespace, field_manager=FIELD_MANAGER)
+            await set_suspend(cluster, await self._find(cluster), suspend=suspend)
 
         self._call(change)
 

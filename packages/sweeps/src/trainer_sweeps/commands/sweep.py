@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from trainer.api.optimization import MOST_TRIALS, OPTIMIZATION_JOBS
+from trainer.api.optimization import MOST_TRIALS
 from trainer.cli.commands import Panel
 from trainer.cli.console import note, output, say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
@@ -41,7 +41,7 @@ from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.objects import Object, name_of, namespace_of
 from trainer.kubernetes_yaml import dump, join
 from trainer_sweeps.api.optimizationjob import State
-from trainer_sweeps.commands.follow import SweepDisplay, SweepFollower
+from trainer_sweeps.commands.follow import follow_to_end
 from trainer_sweeps.commands.optimization_job import USUAL_TRIALS
 from trainer_sweeps.commands.parameters import parse_options
 from trainer_sweeps.commands.submission import prepare_sweep
@@ -283,15 +283,12 @@ def _submit_and_follow(
             return ExitCode.OK
         submitted.append(created)
         async with move_on_after(clock, timeout) as scope:
-            with SweepDisplay(output(), clock, script=script) as display:
-                resource = cluster.served.resource(OPTIMIZATION_JOBS)
-                view = await SweepFollower(cluster.client, resource, created, display, clock).run()
+            view = await follow_to_end(cluster, created, output(), clock, script=script)
         if scope.cancelled_caught:
             return ExitCode.TIMEOUT
         if view is None:
             note(f"the sweep {name_of(created)} was deleted")
             return ExitCode.FAILED
-        display.end(view)
         if view.state == State.COMPLETE:
             return ExitCode.OK
         note(f"trainer explain sweep {view.name} -n {view.namespace}{target} says what to do")
