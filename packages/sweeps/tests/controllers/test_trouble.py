@@ -21,6 +21,7 @@ from trainer.kube.objects import Object, controller_reference, uid_of
 from trainer_kube_testing import statuses
 from trainer_sweeps.search.history import PastTrial
 from trainer_sweeps.search.suggestion import AlgorithmUnavailableError
+from trainer_sweeps.trials.trial import PATIENCE
 
 
 async def test_a_refused_trial_burns_no_number(cluster: Cluster) -> None:
@@ -263,6 +264,21 @@ async def test_the_end_of_a_trial_is_recorded_first(cluster: Cluster) -> None:
         fault.end()
         await cluster.pass_time(30)
         assert len(cluster.trials) == 3
+
+
+async def test_a_trial_that_ends_while_there_is_no_manager(cluster: Cluster) -> None:
+    """The next manager has the same time to read the end of its log as one that has seen it end."""
+    async with cluster.managed():
+        await cluster.put(sweep_object())
+        await cluster.report(1, (1, "5"))
+        cluster.client.faults.hold_watches(cluster.train_jobs)
+        await cluster.conclude(1, "Complete")
+        await cluster.pass_time(600)
+        await cluster.start()
+        await cluster.pass_time(PATIENCE.total_seconds() - 1)
+        assert "trials" not in cluster.status
+        await cluster.report(1, (1, "5"), (2, "0.5"), is_final=True)
+        assert cluster.status["trials"][0]["value"] == "0.5"
 
 
 async def test_a_cache_that_lags_behind_forgets_nothing(cluster: Cluster) -> None:

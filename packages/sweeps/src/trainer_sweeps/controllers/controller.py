@@ -71,6 +71,7 @@ class SweepController:
         self._resource = msgspec.structs.replace(OPTIMIZATION_JOBS, version=version)
         self._client = manager.client
         self._clock = manager.clock
+        self._began = self._clock.now()
         series = manager.metrics.series(SweepSeries)
         self._reports = SweepReports(manager, series)
         self._choice = choice or Choice(manager.clock, series)
@@ -98,7 +99,7 @@ class SweepController:
             return None
         now = self._clock.now()
         try:
-            cached = Sweep.of(obj, self._train_jobs.cached(obj), now)
+            cached = Sweep.of(obj, self._train_jobs.cached(obj), now, self._began)
             hopeless = await self._choice.hopeless(cached)
             if not hopeless and _is_idle(cached, now):
                 self._reports.ended(cached)
@@ -130,7 +131,7 @@ class SweepController:
             return None
         if uid_of(obj) != uid_of(cached.stored) or is_being_deleted(obj):
             return None
-        return Sweep.of(obj, await self._train_jobs.live(obj, cached.train_jobs.values()), now)
+        return Sweep.of(obj, await self._train_jobs.live(obj, cached.train_jobs.values()), now, self._began)
 
     async def _record(self, sweep: Sweep, now: datetime) -> Sweep:
         """Write the ends of trials, and perhaps that of the sweep, into the status."""

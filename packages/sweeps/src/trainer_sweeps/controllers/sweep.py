@@ -33,7 +33,7 @@ from trainer_sweeps.api.optimizationjob import (
 )
 from trainer_sweeps.search.suggestion import number_of_trials, seed_of
 from trainer_sweeps.trials.train_job import is_queued
-from trainer_sweeps.trials.trial import PATIENCE, Trial
+from trainer_sweeps.trials.trial import Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,10 @@ class Sweep:
     """The TrainJobs that exist."""
 
     @classmethod
-    def of(cls, obj: Object, train_jobs: Iterable[Object], now: datetime) -> Self:
+    def of(cls, obj: Object, train_jobs: Iterable[Object], now: datetime, began: datetime | None = None) -> Self:
         """Read an OptimizationJob; of the TrainJobs those that it controls, by their numbers, are its trials.
+
+        `began` is that of `Trial.of`.
 
         Raises:
             InvalidObjectError: it has fields that no sweep can be made of.
@@ -70,7 +72,7 @@ class Sweep:
             number = trial_number(name_of(train_job), name_of(obj))
             if number is not None and number <= total and is_controlled_by(train_job, obj):
                 own[number] = train_job
-        seen = {number: replace(Trial.of(each, objective, now), number=number) for number, each in own.items()}
+        seen = {number: replace(Trial.of(each, objective, now, began), number=number) for number, each in own.items()}
         ended = {
             record.number: _with_curve(Trial.of_record(name_of(obj), record, names, objective), seen.get(record.number))
             for record in status.trials or []
@@ -185,8 +187,8 @@ class Sweep:
 
     def seconds_left(self, now: datetime) -> float | None:
         """Seconds until it is looked at again though nothing changes; None: never."""
-        ends = [trial.ended for trial in self.running.values() if trial.ended is not None]
-        left = [max((end + PATIENCE - now).total_seconds(), 0.0) for end in ends]
+        judged = [trial.judged for trial in self.running.values() if trial.judged is not None]
+        left = [max((each - now).total_seconds(), 0.0) for each in judged]
         to_live = self.seconds_to_live(now)
         return min(left + ([] if to_live is None else [to_live]), default=None)
 

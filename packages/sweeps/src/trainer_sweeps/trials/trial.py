@@ -32,7 +32,8 @@ from trainer_sweeps.api.optimizationjob import (
 )
 
 PATIENCE: Final = timedelta(seconds=60)
-"""How long after its end a trial may wait for the last points of its curve, which the manager reads from its log."""
+"""How long after its end a trial may wait for the last points of its curve, which the manager reads from its log; if it
+has ended while there was no manager, how long after the beginning of the next one."""
 
 _MOST_NAMED: Final = 8
 """Metrics that a trial has reported in place of the one that is asked for."""
@@ -64,12 +65,20 @@ class Trial:
     """When its TrainJob was created."""
     ended: datetime | None = None
     """When its TrainJob ended, or was stopped as pruned; None while it runs."""
+    judged: datetime | None = None
+    """When it is judged by what there is, though its curve is not complete; None unless it waits for that."""
 
     @staticmethod
-    def of(train_job: Object, objective: Objective, now: datetime) -> Trial:
+    def of(train_job: Object, objective: Objective, now: datetime, began: datetime | None = None) -> Trial:
         """The trial of a TrainJob in the shape of the model.
 
         A TrainJob that is complete still counts as running until its curve is, at the longest for `PATIENCE`.
+
+        Args:
+            train_job: the TrainJob.
+            objective: of the sweep.
+            now: the present time.
+            began: when the manager began that reads its log. Default: before its end.
         """
         annotations = annotations_of(train_job)
         curve = MetricCurve.of(annotations, objective.metric, uid_of(train_job))
@@ -95,8 +104,10 @@ class Trial:
         if (completion := _end(train_job, ConditionType.COMPLETE)) is None:
             return trial
         trial = replace(trial, ended=_moment(completion.get("lastTransitionTime")))
-        if not curve.is_final and trial.ended is not None and now < trial.ended + PATIENCE:
-            return trial
+        if not curve.is_final and trial.ended is not None:
+            judged = max(trial.ended, began or trial.ended) + PATIENCE
+            if now < judged:
+                return replace(trial, judged=judged)
         return _judged(trial, train_job, objective)
 
     @staticmethod
