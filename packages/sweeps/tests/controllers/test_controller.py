@@ -10,7 +10,7 @@ from packages.sweeps.tests.controllers.cluster import Cluster, parameters
 from packages.sweeps.tests.jobs import sweep_object
 from trainer.api.optimization import ASSIGNMENT, PRUNED
 from trainer.kube.objects import annotations_of
-from trainer_sweeps.controllers.controller import JOINED
+from trainer_sweeps.controllers.controller import AT_ONCE, JOINED
 
 
 async def test_a_whole_sweep(any_cluster: Cluster) -> None:
@@ -284,6 +284,21 @@ async def test_suspension(any_cluster: Cluster) -> None:
         assert cluster.suspended == ["demo-trial-1", "demo-trial-3"], "the first has ended"
         assert len(cluster.trials) == 4
         assert cluster.conditions["Suspended"] == ("False", "Resumed")
+
+
+async def test_a_sweep_that_is_suspended_while_it_begins(cluster: Cluster) -> None:
+    """Of many trials at once few are begun after that."""
+    async with cluster.managed():
+        hold = cluster.client.faults.hold(verb="create", resource=cluster.train_jobs)
+        await cluster.put(sweep_object(numTrials=100, parallelTrials=100))
+        await cluster.change(suspend=True)
+        hold.release()
+        await cluster.pass_time(1)
+        assert len(cluster.trials) == len(cluster.suspended) == AT_ONCE
+        await cluster.change(suspend=False)
+        await cluster.pass_time(1)
+        assert len(cluster.trials) == 100
+        assert cluster.suspended == []
 
 
 async def test_a_sweep_that_begins_suspended(cluster: Cluster) -> None:

@@ -47,6 +47,9 @@ SLOWLY: Final = 600.0
 SOON: Final = 10.0
 """Seconds after which a name that is about to be free is tried again."""
 
+AT_ONCE: Final = 10
+"""Trials that are created in one round; the next one sees whether the sweep was suspended or deleted meanwhile."""
+
 log = get_logger(__name__)
 
 
@@ -156,8 +159,9 @@ class SweepController:
             await self._train_jobs.release(sweep.train_jobs[trial.number])
 
     async def _begin(self, sweep: Sweep) -> tuple[Sweep, Problem | None, Result | None]:
-        """Create the trials that may run besides those that do, up to the first that cannot be created."""
-        for number in sweep.missing:
+        """Create trials that may run besides those that do, up to the first that cannot be created."""
+        missing = sweep.missing
+        for number in missing[:AT_ONCE]:
             try:
                 parameters = await self._choice.parameters(sweep, number)
             except (AlgorithmUnavailableError, ValueError) as error:
@@ -175,7 +179,7 @@ class SweepController:
             sweep = sweep.with_running(trial, created)
             self._reports.created(sweep, trial)
             log.info("created trial", trial=number, train_job=trial.name)
-        return sweep, None, None
+        return sweep, None, Result(requeue_after=0) if len(missing) > AT_ONCE else None
 
     async def _write(self, sweep: Sweep, status: OptimizationJobStatus) -> Sweep:
         """Write a status if it differs, and tell what is new in it; returns the sweep with what the server has then."""
