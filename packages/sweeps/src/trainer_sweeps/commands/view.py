@@ -178,7 +178,7 @@ class SweepView:
 
     @property
     def remaining_seconds(self) -> float | None:
-        """An estimate by what trials say of themselves, else by how long others took; None while nothing is known."""
+        """An estimate by what trials say of themselves, else by how long others took; None: not known, or no second."""
         took = [each.seconds for each in self.trials if each.seconds is not None]
         if self.has_ended or not took:
             return None
@@ -187,7 +187,7 @@ class SweepView:
         waiting = max(self.total - len(self.trials), 0)
         left = mean * waiting + sum(self._left_of(each, mean) for each in running)
         at_once = max(min(self.spec.parallel_trials, waiting + len(running)), 1)
-        return left / at_once if left > 0 else None
+        return left / at_once if left >= at_once else None
 
     def _left_of(self, shown: ShownTrial, mean: float) -> float:
         """Seconds that a trial has to run, if it is not pruned; 0 where it has taken longer than others."""
