@@ -11,7 +11,7 @@ from sqlalchemy import update
 from packages.dashboard.tests.conftest import UserClient
 from packages.dashboard.tests.members import ClusterClient
 from packages.dashboard.tests.past.test_past_trainings import owning, visiting_cluster
-from packages.dashboard.tests.past_trainings import past_training, save, save_documents, save_sweep
+from packages.dashboard.tests.past_trainings import BEGIN, past_training, save, save_documents, save_sweep
 from packages.dashboard.tests.sweeps import condition, record, sweep, trial
 from trainer.api.optimization import TRIAL_LABEL
 from trainer.kube.objects import Object
@@ -19,6 +19,7 @@ from trainer_dashboard.access.cluster_authenticator import PERMITTED
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.schema import SWEEPS
 from trainer_dashboard.past import past_sweeps
+from trainer_dashboard.past.past_rows import past_time
 from trainer_kube_testing import ManualClock
 
 LIST = "/api/past/sweeps"
@@ -83,9 +84,9 @@ async def test_one(client: UserClient, database: Database) -> None:
         (2, "Succeeded", [[1, 0.5], [9, 0.25]]),
         (3, "Pruned", []),
     ]
-    assert [(each["uid"], each["isThere"]) for each in content["trials"]] == [
-        ("uid-of-digits-trial-2", False),
-        ("", False),
+    assert [(each["uid"], each["isThere"], each["ended"]) for each in content["trials"]] == [
+        ("uid-of-digits-trial-2", False, past_time(BEGIN + 900)),
+        ("", False, None),
     ]
     assert content["trials"][1]["parameters"] == [*VALUES]
     assert (content["importance"]["method"], content["problems"]) == ("", [])

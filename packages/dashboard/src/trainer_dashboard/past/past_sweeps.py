@@ -151,14 +151,15 @@ def _sweep(record: SweepRecord, may_see_trials: bool, history: History) -> tuple
     spec = mapping_at(sweep, "spec")
     trials = trials_of(sweep, filter(None, (trial_of(spec, job) for job in jobs)))
     kept = {each.trial: each for each in sweeps.trials(record)} if may_see_trials else {}
-    return sweep, [each | _presence(kept.get(each["number"])) for each in trials]
+    return sweep, [each | _presence(each, kept.get(each["number"])) for each in trials]
 
 
-def _presence(training: TrainingRecord | None) -> Object:
-    """Where the page finds the TrainJob of a trial: on the cluster, or in the history."""
+def _presence(trial: Object, training: TrainingRecord | None) -> Object:
+    """Where the page finds the TrainJob of a trial, on the cluster or in the history, and when it was over."""
     if training is None:
         return {"uid": "", "isThere": False}
-    return {"uid": training.uid, "isThere": training.deleted is None}
+    ended = trial["ended"] or past_time(training.deleted)
+    return {"uid": training.uid, "isThere": training.deleted is None, "ended": ended}
 
 
 def _past(record: SweepRecord) -> Object:

@@ -5,7 +5,7 @@ import type { Past } from "../model";
 import { Tone } from "../parts";
 
 /** How it ended, and whether it is gone. */
-export function Ending({ of }: { of: Past }) {
+export function Ending({ of }: { of: Pick<Past, "state" | "ended" | "deleted"> }) {
   return (
     <span class="ending">
       {of.ended ? <Tone of={of.state} /> : <Tone of={of.deleted ? "Stopped" : of.state} title={`was ${of.state}`} />}

@@ -1,7 +1,8 @@
 // The page of a sweep that has ended or is gone, with what was kept of it and of its trials.
 
 import { moment } from "../format";
-import { Back, Loading, Problems, Tone, useTitle } from "../parts";
+import { Ending } from "../history/parts";
+import { Back, Loading, Problems, useTitle } from "../parts";
 import { useAnswer } from "../polling";
 import { type PastId, href, onLink, sweepPath } from "../route";
 import { type KeptSweep, type PastSweepRow, pastSweepApiPath } from "./past";
@@ -20,7 +21,7 @@ export function PastSweepPage(id: PastId) {
         <h1 tabIndex={-1}>
           {id.name} <span class="namespace">{id.namespace}</span>
         </h1>
-        {kept && <Tone of={kept.sweep.state} />}
+        {kept && <Ending of={kept.sweep} />}
       </header>
       <Loading of={answer} />
       {kept && (
@@ -28,7 +29,7 @@ export function PastSweepPage(id: PastId) {
           <Presence of={kept.sweep} />
           {kept.sweep.message && kept.sweep.state === "Failed" && <p class="message bad">{kept.sweep.message}</p>}
           <Problems of={kept.problems} />
-          <SweepFacts sweep={kept.sweep} trials={kept.trials} command={`trainer history sweeps ${id.namespace}/${id.name}`} />
+          <SweepFacts sweep={kept.sweep} trials={kept.trials} deleted={kept.sweep.deleted} command={`trainer history sweeps ${id.namespace}/${id.name}`} />
           <SweepView content={kept} canCopy={false} />
         </>
       )}

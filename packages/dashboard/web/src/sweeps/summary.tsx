@@ -15,13 +15,16 @@ interface SweepFactsProperties {
   trials: readonly Trial[];
   /** The command that shows the same in a terminal. */
   command: string;
+  /** When it was gone from the cluster. Default: it is there. */
+  deleted?: string | null;
 }
 
-export function SweepFacts({ sweep, trials, command }: SweepFactsProperties) {
+export function SweepFacts({ sweep, trials, command, deleted }: SweepFactsProperties) {
   const now = useNow();
   const counts = countsOf(trials);
   const ended = trials.length - counts.Running;
-  const isOver = ENDED.has(sweep.state);
+  const end = sweep.ended ?? deleted ?? "";
+  const isOver = ENDED.has(sweep.state) || end !== "";
   const facts: Fact[] = [
     [
       "Trials",
@@ -37,7 +40,7 @@ export function SweepFacts({ sweep, trials, command }: SweepFactsProperties) {
     ["Pruning", sweep.pruning ? withSettings(sweep.pruning, sweep.pruningSettings) : "none"],
     ["At once", String(sweep.parallelTrials)],
     ["Failed at most", sweep.maxFailedTrials === null ? "" : String(sweep.maxFailedTrials)],
-    [isOver ? "Took" : "Age", isOver ? duration((Date.parse(sweep.ended ?? "") - Date.parse(sweep.started ?? sweep.created ?? "")) / 1000) : age(sweep.created, now)],
+    [isOver ? "Took" : "Age", isOver ? duration((Date.parse(end) - Date.parse(sweep.started ?? sweep.created ?? "")) / 1000) : age(sweep.created, now)],
   ];
   return (
     <div class="sweep-facts">
