@@ -35,10 +35,13 @@ PICTURES = os.environ.get("DASHBOARD_PICTURES")
 """A directory for pictures of the pages; none are taken without."""
 
 
+needs_axe = pytest.mark.skipif(not AXE.is_file(), reason="npm has not installed axe-core")
+
+
 def on_each_screen(test: Callable[..., None]) -> Callable[..., None]:
     """Have a test run with a light and a dark page, on a large and a small screen, where axe is installed."""
     for mark in (
-        pytest.mark.skipif(not AXE.is_file(), reason="npm has not installed axe-core"),
+        needs_axe,
         pytest.mark.parametrize("scheme", ["light", "dark"]),
         pytest.mark.parametrize("width", [1280, 360]),
     ):

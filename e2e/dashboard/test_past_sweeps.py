@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from e2e.dashboard.conftest import assert_accessible, on_each_screen, show_on
+from e2e.dashboard.conftest import assert_accessible, needs_axe, show_on
 from e2e.dashboard.test_many import serving
 from packages.dashboard.tests.past_trainings import KUBE_SYSTEM, past_training, save, save_documents, save_sweep
 from packages.dashboard.tests.sweeps import cluster as serving_sweeps
@@ -49,7 +49,7 @@ def url(tmp_path: Path) -> Iterator[Callable[[str], str]]:
 
 
 def test_story(page: Page, url: Callable[[str], str]) -> None:
-    """A user finds a sweep that is gone, sees what it had reached, and comes from a trial back to it."""
+    """A user finds a sweep that is gone, sees what it had reached, compares, and comes from a trial back to it."""
     page.goto(url("/sweeps"))
     table = page.get_by_role("table", name="Sweeps that are gone from the cluster")
     expect(table.get_by_role("row", name="resnet")).to_contain_text(f"{COUNT} of {COUNT}")
@@ -60,6 +60,9 @@ def test_story(page: Page, url: Callable[[str], str]) -> None:
     expect(page.locator(".parallel .line")).to_have_count(COUNT)
     expect(page.get_by_role("link", name="Train the best again")).to_have_count(0)
     expect(page.get_by_role("figure").locator("canvas")).to_be_attached()
+    page.get_by_role("link", name="Compare the best 5").click()
+    expect(page.get_by_role("heading", name="Compare TrainJobs 5")).to_be_visible()
+    page.go_back()
     page.get_by_role("link", name="Open the best trial").click()
     expect(page.get_by_text("This TrainJob is gone since")).to_be_visible()
     page.get_by_role("link", name="resnet, trial").click()
@@ -69,7 +72,8 @@ def test_story(page: Page, url: Callable[[str], str]) -> None:
     expect(table.get_by_role("link", name="resnet")).to_be_visible()
 
 
-@on_each_screen
+@needs_axe
+@pytest.mark.parametrize(("scheme", "width"), [("light", 360), ("dark", 1280)])
 def test_accessible(page: Page, url: Callable[[str], str], scheme: str, width: int) -> None:
     """The list and the page of a past sweep are accessible, and fit the screen."""
     show_on(page, scheme, width)

@@ -11,7 +11,7 @@ import pytest
 from anyio.from_thread import BlockingPortal
 
 from e2e.cluster import Cluster
-from e2e.dashboard.conftest import Dashboard, assert_accessible, on_each_screen, picture, show_on, start
+from e2e.dashboard.conftest import Dashboard, assert_accessible, needs_axe, picture, show_on, start
 from e2e.dashboard.test_many import serving
 from e2e.dashboard.test_new import written
 from e2e.kubectl import BIN
@@ -187,8 +187,18 @@ def simulated() -> Iterator[tuple[Callable[[str], str], BlockingPortal, UserClie
         yield address, portal, client
 
 
-@pytest.mark.parametrize("name", ["mixed", "huge", "one", "blocked"])
-@on_each_screen
+# All is in the first one. The others differ by how much they have, and not by their colours.
+@needs_axe
+@pytest.mark.parametrize(
+    ("name", "scheme", "width"),
+    [
+        *(("mixed", scheme, width) for scheme in ("light", "dark") for width in (1280, 360)),
+        ("huge", "light", 1280),
+        ("huge", "dark", 360),
+        ("one", "light", 360),
+        ("blocked", "dark", 360),
+    ],
+)
 def test_accessibility(page: Page, simulated: tuple[Any, ...], name: str, scheme: str, width: int) -> None:
     """axe finds nothing against WCAG AA, and nothing is wider than the screen, however much there is."""
     show_on(page, scheme, width)
@@ -198,7 +208,8 @@ def test_accessibility(page: Page, simulated: tuple[Any, ...], name: str, scheme
     assert_accessible(page)
 
 
-@on_each_screen
+@needs_axe
+@pytest.mark.parametrize(("scheme", "width"), [("light", 360), ("dark", 1280)])
 def test_accessible_list(page: Page, simulated: tuple[Any, ...], scheme: str, width: int) -> None:
     """The list has long names and few trials."""
     show_on(page, scheme, width)
@@ -217,7 +228,7 @@ def test_many_parameters(page: Page, simulated: tuple[Any, ...]) -> None:
 
 
 def test_live(page: Page, simulated: tuple[Any, ...]) -> None:
-    """What trials report is shown as it comes, and nothing below moves."""
+    """What trials report is shown as it comes, and nothing below moves; the sweep is suspended, resumed, and gone."""
     address, portal, client = simulated
     page.goto(address("/sweeps/vision/mixed"))
     running = rows(page).filter(has_text="Running").first
@@ -232,17 +243,12 @@ def test_live(page: Page, simulated: tuple[Any, ...]) -> None:
     expect(page.get_by_role("region", name="Best trial")).to_contain_text("0.0123")
     expect(rows(page).filter(has_text="best")).to_contain_text("Trial 18")
     assert title.bounding_box() == before
-    portal.call(client.remove, OPTIMIZATION_JOBS, "mixed", "vision")
-    expect(page.get_by_role("alert")).to_have_text("This sweep was deleted. What is shown was its last state.")
-    portal.call(client.add, searched("mixed", 20, namespace="vision", running=3, total=24)[0])
-
-
-def test_suspend(page: Page, simulated: tuple[Any, ...]) -> None:
-    """A sweep is suspended and resumed on its page."""
-    page.goto(simulated[0]("/sweeps/vision/mixed"))
     page.get_by_role("button", name="Suspend").click()
     page.get_by_role("button", name="Resume").click()
     expect(page.get_by_role("button", name="Suspend")).to_be_enabled()
+    portal.call(client.remove, OPTIMIZATION_JOBS, "mixed", "vision")
+    expect(page.get_by_role("alert")).to_have_text("This sweep was deleted. What is shown was its last state.")
+    portal.call(client.add, searched("mixed", 20, namespace="vision", running=3, total=24)[0])
 
 
 def test_without_the_kind(page: Page) -> None:
