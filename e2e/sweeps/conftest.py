@@ -47,8 +47,3 @@ def manager(
     finally:
         process.stop()
         session_cluster.manager.start(ready="started manager")
-
-
-@pytest.fixture(autouse=True)
-def _serving(manager: Manager) -> None:
-    """Every test here needs it."""

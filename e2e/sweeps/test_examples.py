@@ -13,7 +13,7 @@ from e2e.sweeps.sweep import assignment_of, curve_of, ended, is_pruned, trials_o
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.usefixtures("manager"), pytest.mark.timeout(600)]
 
 
 @needs_module("sklearn")

@@ -14,7 +14,7 @@ import yaml
 from e2e.cluster import IMAGE, Cluster
 from e2e.waiting import until
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.usefixtures("manager"), pytest.mark.timeout(300)]
 
 SCRIPT = """
 import os, sys

@@ -14,7 +14,7 @@ from e2e.waiting import until
 
 __all__ = ["recorded"]
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.usefixtures("manager"), pytest.mark.timeout(300)]
 
 TRIAL = """
 rate = float(os.environ["KUBEFLOW_TRAINER_OPT_RATE"])

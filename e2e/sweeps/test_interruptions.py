@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -116,7 +115,7 @@ def test_kills_lost_answers_and_deletions(cluster: Cluster, manager: Manager) ->
     delete(cluster, gone)
     again = 0
     for kill in range(KILLS):
-        os.kill(manager.pid, signal.SIGKILL)
+        manager.send(signal.SIGKILL)
         manager.wait()
         if kill in {2, 5}:  # nobody sees these deletions
             running = sorted(set(trials_of(cluster, "search")) - ended_numbers(cluster))

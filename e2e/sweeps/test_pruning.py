@@ -9,7 +9,7 @@ from e2e.prerequisites import needs_module
 from e2e.sweeps.sweep import curve_of, ended, is_pruned, optimization_job, trials_of
 from e2e.waiting import until
 
-pytestmark = pytest.mark.timeout(420)
+pytestmark = [pytest.mark.usefixtures("manager"), pytest.mark.timeout(420)]
 
 DIGITS = """
 import torch

@@ -37,11 +37,6 @@ RATE = {"name": "rate", "searchSpace": {"uniform": {"min": "0.5", "max": "5"}}}
 KINDS = {"name": "kind", "searchSpace": {"categorical": {"choices": ["a", "b"]}}}
 
 
-@pytest.fixture(autouse=True)
-def _serving() -> None:
-    """This has a cluster and a manager of its own."""
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A namespace with a runtime."""

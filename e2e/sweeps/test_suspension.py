@@ -14,7 +14,7 @@ from e2e.kueue import QUEUE, WORKLOADS, workload_definition
 from e2e.sweeps.sweep import curve_of, ended, optimization_job, status_of, trials_of
 from e2e.waiting import until
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.usefixtures("manager"), pytest.mark.timeout(300)]
 
 TRIAL = """
 rate = float(os.environ["KUBEFLOW_TRAINER_OPT_RATE"])

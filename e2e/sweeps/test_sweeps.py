@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+import signal
 from typing import Any
 
 import pytest
 
 from e2e.cluster import Cluster
+from e2e.manager import Manager
 from e2e.sweeps.sweep import METRIC, assignment_of, curve_of, ended, optimization_job, status_of, trials_of
 from e2e.waiting import until
 
-pytestmark = pytest.mark.timeout(420)
+pytestmark = [pytest.mark.usefixtures("manager"), pytest.mark.timeout(420)]
 
 DIGITS = """
 import warnings
@@ -89,15 +91,19 @@ def test_digits(cluster: Cluster) -> None:
         pytest.param({"tpe": {"seed": 7, "startupTrials": 3}}, 1, id="tpe"),
     ],
 )
-def test_seed(cluster: Cluster, algorithm: dict[str, Any], parallel: int) -> None:
-    """Two sweeps with one seed try the same parameters in the same order, and another seed tries others."""
-    names = ("one", "two", "other")
-    for name in names:
-        (kind, settings), *_ = algorithm.items()
-        chosen = {kind: settings | {"seed": 8}} if name == "other" else algorithm
-        cluster.apply(optimization_job(name, BOWL, PLANE, trials=8, parallel=parallel, searchAlgorithm=chosen))
+def test_seed(cluster: Cluster, manager: Manager, algorithm: dict[str, Any], parallel: int) -> None:
+    """Two sweeps of one seed try the same in the same order, though the manager is killed; those of others do not."""
+    ((kind, settings),) = algorithm.items()
+    seeds = {"one": settings, "other": settings | {"seed": 8}, "two": settings}
     found: dict[str, list[tuple[dict[str, str], str]]] = {}
-    for name in names:
+    for name, chosen in seeds.items():
+        sweep = optimization_job(name, BOWL, PLANE, trials=8, parallel=parallel, searchAlgorithm={kind: chosen})
+        cluster.apply(sweep)
+        if name == "two":
+            until(lambda: len(status_of(cluster, "two").get("trials") or []) > 3, "some trials have ended")
+            manager.send(signal.SIGKILL)
+            manager.wait()
+            manager.start(ready="started manager")
         values = {each["number"]: each["value"] for each in ended(cluster, name)["trials"]}
         trials = trials_of(cluster, name)
         found[name] = [(assignment_of(trials[number]), values[number]) for number in sorted(trials)]
