@@ -85,3 +85,14 @@ async def test_sweeps_at_rest_cost_nothing(cluster: Cluster) -> None:
         await cluster.start()
         assert cluster.requests == []
         assert reconciles(cluster) == before + 200
+
+
+async def test_the_end_of_many_trials_is_told(cluster: Cluster) -> None:
+    """Events are bounded; those about trials leave room for that about the sweep."""
+    async with cluster.managed():
+        await cluster.put(sweep_object(numTrials=40, parallelTrials=10))
+        for number in range(1, 41):
+            await cluster.end(number)
+        await cluster.pass_time(1)
+        assert len(cluster.events) < 40
+        assert [reason for _, reason, _ in cluster.events if not reason.startswith("Trial")] == ["MaxTrialsReached"]

@@ -18,6 +18,9 @@ from trainer_sweeps.trials.trial import Trial
 
 _REMEMBERED: Final = 8192
 """Trials whose end was told, where the API server does not keep that; that of the oldest is told again."""
+_OF_TRIALS: Final = "trainer-sweeps-trials"
+"""Component of the events about trials. Of one component few are kept at once, and so many trials would leave no room
+for the end of their sweep."""
 
 
 _REASONS: Final = {
@@ -36,7 +39,8 @@ class SweepReports:
     """
 
     def __init__(self, manager: Manager, series: SweepSeries) -> None:
-        self._recorder = EventRecorder(manager.events, FIELD_MANAGER)
+        self._recorder = EventRecorder(manager.events, _OF_TRIALS)
+        self._conditions = EventRecorder(manager.events, FIELD_MANAGER)
         self._series = series
         self._told: BoundedDict[tuple[str, int], str] = BoundedDict(_REMEMBERED)
 
@@ -68,7 +72,7 @@ class SweepReports:
                 "False",
             )
             kind: EventKind = "Warning" if is_bad else "Normal"
-            self._recorder.record(obj, type=kind, reason=condition.reason, message=condition.message)
+            self._conditions.record(obj, type=kind, reason=condition.reason, message=condition.message)
 
 
 def _aspect(condition: Object) -> tuple[object, ...]:

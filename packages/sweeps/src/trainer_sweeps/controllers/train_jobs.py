@@ -30,7 +30,7 @@ from trainer_sweeps.controllers.sweep import Sweep
 from trainer_sweeps.trials.train_job import is_queued, train_job_of
 
 FIELD_MANAGER: Final = "trainer-sweeps"
-"""Field manager of all that is written, and component of the events."""
+"""Field manager of all that is written, and component of the events about conditions."""
 
 log = get_logger(__name__)
 
