@@ -51,6 +51,16 @@ def test_list(served: FakeClient) -> None:
     assert run("sweeps -o wide").stdout.splitlines()[0].split()[-3:-1] == ["TRIAL", "ALGORITHM"]
 
 
+def test_order(served: FakeClient) -> None:
+    """Sweeps that run come first, then the newest."""
+    for name, created, state in (("a", "01", "Complete"), ("b", "02", "Failed"), ("c", "01", "Running")):
+        made = sweep(name, status={"state": state, "conditions": [condition("Created" if name == "c" else state)]})
+        made["metadata"]["creationTimestamp"] = f"2026-01-{created}T00:00:00Z"
+        served.add(made)
+
+    assert [line.split()[0] for line in run("sweeps").stdout.splitlines()] == ["NAME", "c", "b", "a"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

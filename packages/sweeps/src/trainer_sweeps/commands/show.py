@@ -24,11 +24,12 @@ from trainer.kube.objects import Object, ObjectKey, key_of, mapping_at, metadata
 from trainer.kube.resource import Resource
 from trainer.kube.selection import Selection
 from trainer.kubernetes_yaml import dump
+from trainer_sweeps.api.optimizationjob import State
 from trainer_sweeps.commands.again import again_lines
 from trainer_sweeps.commands.follow import follow_to_end
 from trainer_sweeps.commands.parameters import space_text
 from trainer_sweeps.commands.table import STYLES, header_lines, sweep_lines, trial_lines
-from trainer_sweeps.commands.view import SweepView, trials_of
+from trainer_sweeps.commands.view import SweepView, state_of, trials_of
 
 SEE = "trainer sweeps -A"
 """The command that lists all sweeps."""
@@ -131,8 +132,11 @@ class Show:
             self.console.print(line)
 
     def _lines(self, sweeps: Sequence[Object]) -> list[Text]:
+        ordered = sorted(sweeps, key=key_of)
+        ordered.sort(key=lambda each: str(metadata_of(each).get("creationTimestamp")), reverse=True)
+        ordered.sort(key=lambda each: state_of(each) != State.RUNNING)
         return sweep_lines(
-            sorted(sweeps, key=key_of),
+            ordered,
             self.clock.now(),
             self.console,
             namespaces=self.asked.namespace is None,

@@ -30,6 +30,8 @@ def sweeps(
 ) -> None:
     """List sweeps: state, progress, the best value so far, and trials by state.
 
+    Those that run come first, then the newest.
+
     trainer get sweep NAME shows one with its trials, parameters and conditions; trainer explain sweep NAME says why one
     does not get on.
     """
