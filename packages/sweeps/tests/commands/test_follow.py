@@ -182,6 +182,23 @@ async def test_failures(clock: ManualClock, ends: list[str], spec: Object, hints
     assert text_of(console).count(said) == hints
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+def test_obstacles(clock: ManualClock, terminal: bool) -> None:
+    """Why trials wait is printed once for all that wait for the same."""
+    console = screen(terminal=terminal, width=90)
+    jobs = [
+        trial(n, condition("Pending", "Unschedulable", f"digits-trial-{n}: no GPU"), state="Pending") for n in (1, 2)
+    ]
+    view = SweepView.of(sweep(status=running()), jobs, clock.now())
+    display = SweepDisplay(console, clock)
+
+    display.show(view)
+    display.show(view)
+
+    said = [line for line in text_of(console).splitlines() if "no GPU" in line]
+    assert said == ["trial 1  Pending  digits-trial-1: no GPU"]
+
+
 async def test_live_table(client: FakeClient, clock: ManualClock) -> None:
     """On a terminal trials are a table, those that run first; what has failed and the end stay above it."""
     console = screen(terminal=True, width=90)

@@ -33,6 +33,10 @@ from trainer_sweeps.commands.view import ShownTrial, SweepView, trials_of
 _REFRESH_SECONDS: Final = 0.5
 _HINT_SECONDS: Final = 10.0
 """After this time without a sign of a controller the user gets a hint."""
+_WAITING: Final = frozenset({"Pending", "Blocked", "Stalled"})
+"""States of TrainJobs that are printed with their reason."""
+_LONGEST_LINE: Final = 200
+"""Cells of a line that says why a trial waits; `trainer explain` says all of it."""
 _HINT_FAILED: Final = 3
 """Trials that have failed, without one that has not, before the user gets a hint."""
 _HINT_PERCENT: Final = 10
@@ -50,6 +54,7 @@ class SweepDisplay:
         self._console, self._clock, self._script = console, clock, script
         self._view: SweepView | None = None
         self._words: dict[int, str] = {}
+        self._obstacles: set[str] = set()
         self._best = 0
         self._has_hinted = self._has_hinted_at_failures = False
         self._state, self._message = UNTOUCHED, ""
@@ -80,6 +85,7 @@ class SweepDisplay:
         self._view = view
         for each in view.trials:
             self._show_trial(view, each)
+            self._show_obstacle(each)
             self._hint_at_another_metric(view, each)
         self._hint_at_failures(view)
         if view.best is not None and view.best.number != self._best and self._live is None:
@@ -111,6 +117,19 @@ class SweepDisplay:
         self._words[trial.number] = word
         if trial.state is TrialState.FAILED or (self._live is None and (is_new or trial.has_ended)):
             self._console.print(_trial_line(view, shown))
+
+    def _show_obstacle(self, shown: ShownTrial) -> None:
+        """Print why a trial waits, each kind of reason once: others wait for the same nodes."""
+        trial, job = shown.trial, shown.job
+        if trial.has_ended or job is None or shown.word not in _WAITING or not job.message:
+            return
+        if job.reason not in self._obstacles:
+            self._obstacles.add(job.reason)
+            line = Text(f"trial {trial.number}  ", style="bold")
+            line.append(shown.word, style=f"not bold {STYLES[shown.word]}")
+            line.append(f"  {printable(job.message)}", style="not bold default")
+            line.truncate(_LONGEST_LINE, overflow="ellipsis")
+            self._console.print(line)
 
     def _hint_at_another_metric(self, view: SweepView, shown: ShownTrial) -> None:
         """Say once, before all trials have run in vain, that none of the metrics of one that runs is the objective."""
