@@ -177,6 +177,10 @@ def test_changes(served: FakeClient) -> None:
     assert served.objects(OPTIMIZATION_JOBS)[0]["spec"]["suspend"] is True
     sweep.resume()
     assert served.objects(OPTIMIZATION_JOBS)[0]["spec"]["suspend"] is False
+    (made,) = served.objects(OPTIMIZATION_JOBS)
+    served.add(made | {"status": COMPLETE})
+    with pytest.raises(CommandError, match="sweep digits cannot be suspended: it has ended, and is Complete"):
+        sweep.suspend()
     sweep.delete()
     assert served.objects(OPTIMIZATION_JOBS) == []
     with pytest.raises(GoneError, match="there is no OptimizationJob digits"):
