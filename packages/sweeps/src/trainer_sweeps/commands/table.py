@@ -23,6 +23,8 @@ STYLES: Final[Mapping[str, str]] = STATE_STYLES | {"Succeeded": "green", "Pruned
 _BAR: Final = 10
 _COUNTED: Final = ("running", "succeeded", "failed", "pruned")
 _VALUE: Final = "value"
+_LONGEST_NUMBER: Final = 10
+"""Cells of a number as it is shown, such as -1.234e-05, of which nothing may be missing."""
 _LONGEST_VALUE: Final = 24
 """Cells of a choice."""
 
@@ -70,7 +72,9 @@ def trial_lines(view: SweepView, trials: Sequence[ShownTrial], console: Console)
     columns = {"TRIAL": "TRIAL", "STATE": "STATE"} | parameters | {_VALUE: printable(view.objective.metric)}
     columns |= {title: title for title in ("PROGRESS", "ETA", "TIME") if any(row[title] for row in rows)}
     dispensable = ["TIME", "ETA", *reversed(parameters)]
-    return _lines(columns, rows, console, shortest=dict.fromkeys(parameters, 8), dispensable=dispensable)
+    values = {key: max((row[key].cell_len for row in rows), default=0) for key in parameters}
+    shortest = {key: min(max(cells, 8), _LONGEST_NUMBER) for key, cells in values.items()}
+    return _lines(columns, rows, console, shortest=shortest, dispensable=dispensable)
 
 
 def _key(parameter: str) -> str:
