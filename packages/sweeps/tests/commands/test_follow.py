@@ -327,14 +327,15 @@ def test_a_parameter_of_the_name_of_a_column() -> None:
     assert (header, line) == (["TRIAL", "STATE", "loss", "STATE", "loss"], ["1", "Succeeded", "mse", "ny", "0.5"])
 
 
-def test_numbers_are_whole() -> None:
+@pytest.mark.parametrize("width", range(50, 100, 3))
+def test_numbers_are_whole(width: int) -> None:
     """Where a terminal is too narrow names of parameters are cut, and columns left out, but no number is cut."""
     names = [f"a_long_name_of_parameter_{number}" for number in range(5)]
     searched = [{"name": name, "searchSpace": {"uniform": {"min": "-1", "max": "1"}}} for name in names]
     record = {"number": 1, "state": "Succeeded", "value": "0.5", "parameterValues": ["-1.2345e-05"] * 5}
     view = SweepView.of(sweep(parameters=searched, status=running(record)), [], parse_timestamp(BEGAN))
 
-    header, line = (text.plain.split() for text in trial_lines(view, view.trials, screen(terminal=True, width=60)))
+    header, line = (text.plain.split() for text in trial_lines(view, view.trials, screen(terminal=True, width=width)))
 
     assert "…" in header[2]
     assert line == ["1", "Succeeded", *["-1.234e-05"] * (len(line) - 3), "0.5"]
