@@ -41,7 +41,8 @@ args = parser.parse_args()
 
 until = int(os.environ.get("UNTIL", 0))
 noise = random.Random(f"{args.model} {args.lr} {args.batch_size}")
-best = 0.35 + abs(math.log10(args.lr / 3e-4)) * 0.4
+best = 0.35 + abs(math.log10(args.lr / 3e-4)) * 0.4 + abs(math.log2(args.batch_size / 32)) * 0.05
+best += 0.2 * (args.optimizer == "sgd")
 print(f"loaded 208,000 examples: {args.steps} steps of {args.batch_size}")
 for step in range(10, (until or args.steps) + 1, 10):
     share = step / args.steps
@@ -82,7 +83,14 @@ TRAININGS: Final = (
 ENDS: Final = {"resnet50-lr-1", "resnet50-lr-2", "resnet50-lr-3", "bert-base-sst2", "whisper-small-de"}
 DELETED: Final = "bert-base-sst2"
 """It ends, and is deleted: the past shows it."""
-
+SWEEP: Final = (
+    *("--name", "vit-b16-search", "--namespace", "vision", "--runtime", "plain", "--seed", "2"),
+    *("--param", "lr=log(1e-5,1e-2)", "--param", "batch_size=choice(16,32,64,128)"),
+    *("--param", "optimizer=choice(adamw,lion,sgd)", "--minimize", "eval_loss", "--trials", "20", "--parallel", "4"),
+    *("--prune", "median", "--warmup", "50", "--", "--model", "vit-b16", "--steps", "400"),
+    *("--lr", "{lr}", "--batch-size", "{batch_size}", "--optimizer", "{optimizer}"),
+)
+"""Options of `trainer sweep`, and the arguments of the script."""
 
 PAGES: Final = {
     "list": "/",
@@ -92,6 +100,7 @@ PAGES: Final = {
     "logs": "/jobs/language/llama3-8b-lora/logs",
     "objects": "/jobs/language/llama3-8b-lora/objects",
     "clone": "/new/vision/vit-b16-imagenet",
+    "sweep": "/sweeps/vision/vit-b16-search",
     "history": "/history",
     "runtimes": "/runtimes",
     "cluster": "/cluster",
@@ -159,6 +168,7 @@ def train(trainer: Trainer) -> None:
     wait_until(trainer, lambda states: all(states[name] in {"Complete", "Failed"} for name in ENDS))
     wait_until(trainer, lambda states: states["llama3-8b-lora"] == "Running")
     trainer("delete", DELETED, "-n", "language")
+    trainer("sweep", str(trainer.script), *SWEEP)
 
 
 def wait_until(trainer: Trainer, holds: Callable[[Mapping[str, str]], bool]) -> None:
@@ -181,6 +191,11 @@ def take_pictures(page: Page, address: str) -> None:
         page.goto("about:blank")  # a new document: an address that differs by its fragment alone loads none
         page.goto(f"{base}{path}#{token}")
         shoot(page, name)
+        if name == "sweep":
+            page.get_by_role("slider", name="Keep a part of optimizer").press("ArrowUp")
+            heading = page.get_by_role("heading", name="Trials")
+            heading.evaluate("heading => scrollTo(0, heading.getBoundingClientRect().top + scrollY - 70)")
+            shoot(page, "sweep-trials")
         if name == "history":
             page.get_by_role("link", name=DELETED).click()
             shoot(page, "past")
