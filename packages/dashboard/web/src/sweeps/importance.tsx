@@ -25,7 +25,9 @@ export function ImportanceBars({ sweep, importance, trials }: { sweep: Sweep; im
   return (
     <section class="importance" aria-labelledby="importance-title">
       <h2 id="importance-title">Importance of parameters</h2>
-      {importance?.method ? (
+      {importance?.method && bars.length === 0 ? (
+        <p class="nothing">No parameter explains a difference between the values.</p>
+      ) : importance?.method ? (
         <>
           <ul>
             {shown.map(([name, value]) => (

@@ -3,7 +3,6 @@
 import { useContext, useMemo } from "preact/hooks";
 import { useNow } from "../clock";
 import { age, duration, moment, short } from "../format";
-import { Ending } from "../history/parts";
 import { HasHistory } from "../history/store";
 import { SearchField } from "../list/keys";
 import { type RowPlace, VirtualTable, useVirtualRows } from "../list/virtual_table";
@@ -137,7 +136,7 @@ function Row({ row, place, past }: { row: SweepRow; place: RowPlace; past?: Past
         <span class="namespace">{row.namespace}</span>
       </div>
       <div role="cell" class="state" title={row.message}>
-        {past ? <Ending of={past} /> : <Tone of={row.isDeleted ? "Deleting" : row.state} />}
+        <Tone of={past && !past.ended ? "Stopped" : row.isDeleted ? "Deleting" : row.state} />
       </div>
       <div role="cell" class="trials">
         <TrialBar of={row} />
