@@ -1,7 +1,7 @@
 // What a training runs: program, parameters, image, code, data, variables and hardware.
 
 import type { ComponentChildren } from "preact";
-import type { Job, Node } from "../model";
+import type { Job, Membership, Node, Recipe } from "../model";
 import { type Fact, Facts, RuntimeLink } from "../parts";
 import { Copy } from "../shell/copy";
 import { commandText, visible } from "./command";
@@ -22,6 +22,7 @@ export function RecipeView({ job, nodes }: { job: Job; nodes: readonly Node[] })
     ...recipe.data.map(([title, uri]): Fact => [title === "model" ? "Model" : "Data", <Text>{uri}</Text>]),
     ["Owner", job.owner],
   ];
+  const parameters = besideSweep(recipe.parameters, job.trial);
   const title = job.ended ? "What ran" : "What runs";
   return (
     <section class="recipe" aria-label={title}>
@@ -36,9 +37,9 @@ export function RecipeView({ job, nodes }: { job: Job; nodes: readonly Node[] })
       ) : (
         <p class="quiet">The command is that of the runtime; the tab Objects has it.</p>
       )}
-      {recipe.parameters.length > 0 && (
+      {parameters.length > 0 && (
         <dl class="parameters" aria-label="Parameters" tabIndex={0}>
-          {recipe.parameters.map(([name, value]) => (
+          {parameters.map(([name, value]) => (
             <div key={name}>
               <dt>{visible(name)}</dt>
               <dd>{visible(value) || "on"}</dd>
@@ -83,4 +84,11 @@ function codeOf({ recipe }: Job): ComponentChildren {
 function shortRevision(revision: string): string {
   const [, commit, dirty] = /^([0-9a-f]{40}(?:[0-9a-f]{24})?)(-dirty)?$/.exec(revision) ?? [];
   return commit ? `${commit.slice(0, 12)}${dirty ? ", with local changes" : ""}` : revision;
+}
+
+/** The parameters without those that a trial has of its sweep, which stand above. */
+export function besideSweep(parameters: Recipe["parameters"], trial: Membership | null): Recipe["parameters"] {
+  const plain = (name: string) => name.replaceAll(/[^a-z0-9]/gi, "_").toLowerCase();
+  const known = new Map(trial?.parameters.map(([name, value]) => [plain(name), value]));
+  return parameters.filter(([name, value]) => known.get(plain(name)) !== value);
 }
