@@ -57,7 +57,8 @@ def forget_bytes(
 
     Trials of sweeps that run come last: a sweep that is suspended would else keep any number of them.
     """
-    some, freed = [], 0
+    some: list[Row[Any]] = []
+    freed = 0
     query = _over(cluster).where(schema.TRAININGS.c.namespace == namespace).order_by(_OVER).limit(limit)
     # One after the other, so that an index gives the order.
     for row in (row for which in (~_RUNS, _RUNS) for row in connection.execute(query.where(which))):
