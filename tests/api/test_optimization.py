@@ -40,7 +40,7 @@ def test_the_number_is_that_of_the_name(name: str, number: int | None) -> None:
     ("text", "assignment"),
     [
         pytest.param(assignment_text({"lr": "0.10", "bs": "32"}), {"lr": "0.10", "bs": "32"}, id="written"),
-        pytest.param(assignment_text({LONG: LONG}), {LONG[1:]: LONG[1:]}, id="long"),
+        pytest.param(assignment_text({LONG: "1", "lr": LONG, "bs": LONG[1:]}), {"bs": LONG[1:]}, id="long"),
         pytest.param(
             assignment_text({f"p{each}": "1" for each in range(MOST_PARAMETERS + 1)}),
             {f"p{each}": "1" for each in range(MOST_PARAMETERS)},

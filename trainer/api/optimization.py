@@ -79,12 +79,13 @@ def assignment_text(assignment: Mapping[str, str]) -> str:
 
 
 def assignment_of(annotations: Mapping[str, str]) -> dict[str, str]:
-    """The parameters of a trial by its annotations, within the bounds of the API; empty where they cannot be read."""
+    """The parameters of a trial by its annotations, without those beyond the bounds of the API, which none can have."""
     try:
         values = _ASSIGNMENT.decode(annotations.get(ASSIGNMENT, ""))
     except (msgspec.DecodeError, RecursionError):
         return {}
-    return {each.name[:LONGEST_TEXT]: each.value[:LONGEST_TEXT] for each in values[:MOST_PARAMETERS]}
+    bounded = (each for each in values[:MOST_PARAMETERS] if max(len(each.name), len(each.value)) <= LONGEST_TEXT)
+    return {each.name: each.value for each in bounded}
 
 
 def in_words(assignment: Mapping[str, str]) -> str:
