@@ -48,8 +48,10 @@ def trial_object(
     ended: str = "2026-01-01T00:00:00Z",
     message: str = "",
     metrics: Object | None = None,
+    sweep: str = "demo",
 ) -> Object:
-    """The TrainJob of a trial, in the shape of the model."""
+    """The TrainJob of a trial, in the shape of the model; one of somebody else where no sweep controls it."""
+    owners = [{"kind": "OptimizationJob", "name": sweep, "uid": "u", "controller": True}] if sweep else []
     values = [{"name": name, "value": value} for name, value in (assignment or {}).items()]
     found = {"trainer.kubeflow.org/optimization-parameters": msgspec.json.encode(values).decode()}
     status: Object = {}
@@ -66,6 +68,7 @@ def trial_object(
             "namespace": "default",
             "creationTimestamp": "2025-12-31T23:00:00Z",
             "labels": {"trainer.kubeflow.org/optimization-trial": str(number)},
+            **({"ownerReferences": owners} if owners else {}),
             "annotations": found | ({} if curve is None else {CURVE: curve}) | (annotations or {}),
         },
         "spec": {"runtimeRef": {"name": "torch"}},

@@ -11,6 +11,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from packages.sweeps.tests.commands.samples import condition, ended, sweep, trial
+from trainer.api.optimization import TRIAL_LABEL
 from trainer.cli.app import app
 from trainer.kube.objects import Object
 from trainer_kube_testing import FakeClient
@@ -114,6 +115,19 @@ def explained(served: FakeClient, *objects: Object) -> tuple[int, list[str]]:
         served.add(each)
     result = run("explain sweep digits")
     return result.exit_code, [line.strip() for line in result.stdout.splitlines()]
+
+
+def test_numbers(served: FakeClient) -> None:
+    """The number of a trial is that of its name, as for the controller, whatever somebody has made of its label."""
+    served.add(sweep(status=RESULT))
+    edited = trial(4)
+    edited["metadata"]["labels"][TRIAL_LABEL] = "2"
+    served.add(edited)
+
+    lines = run("get sweep digits").stdout.splitlines()
+
+    numbers = [line.split()[0] for line in lines[lines.index("") + 2 :][:4]]
+    assert sorted(numbers) == ["1", "2", "3", "4"]
 
 
 @pytest.mark.parametrize(

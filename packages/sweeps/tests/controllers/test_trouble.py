@@ -123,7 +123,7 @@ async def test_what_admission_would_have_refused(
 
 async def test_a_name_that_is_taken(cluster: Cluster) -> None:
     """A TrainJob of somebody else is left alone; the sweep goes on once it is gone."""
-    foreign = trial_object(number=2)
+    foreign = trial_object(number=2, sweep="")
     cluster.user.add(foreign)
     async with cluster.managed():
         await cluster.put(sweep_object(numTrials=2))
@@ -144,7 +144,7 @@ async def test_a_name_that_is_taken(cluster: Cluster) -> None:
 
 async def test_a_name_that_is_about_to_be_free(cluster: Cluster) -> None:
     """The TrainJob of somebody else that is being deleted is waited for."""
-    cluster.user.add(trial_object())
+    cluster.user.add(trial_object(sweep=""))
     foreground = DeleteOptions(propagation=Propagation.FOREGROUND)
     await cluster.user.delete(cluster.train_jobs, "demo-trial-1", "default", foreground)
     async with cluster.managed():

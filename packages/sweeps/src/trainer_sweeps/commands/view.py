@@ -87,8 +87,8 @@ class SweepView:
         objective = spec.objectives[0]
         found: dict[int, ShownTrial] = {}
         for job in train_jobs:
-            if is_controlled_by(job, obj):
-                trial = Trial.of(job, objective, now)
+            trial = Trial.of(job, objective, now)
+            if trial.number and is_controlled_by(job, obj):
                 found[trial.number] = ShownTrial(trial, JobState.of(job), reported_metrics(job))
         for record in _records(obj):
             trial = Trial.of_record(name_of(obj), record, [each.name for each in spec.parameters], objective)

@@ -9,15 +9,15 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from trainer.api.metric_curve import MetricCurve, Point, number_of
-from trainer.api.optimization import LONGEST_TEXT, METRICS, PRUNED, TRIAL_LABEL, assignment_of, trial_name, value_of
+from trainer.api.optimization import LONGEST_TEXT, METRICS, PRUNED, assignment_of, trial_name, trial_number, value_of
 from trainer.api.trainjob_status import ConditionType
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import (
     Object,
     annotations_of,
+    controller_of,
     find_condition,
     is_condition_true,
-    labels_of,
     mapping_at,
     metadata_of,
     name_of,
@@ -46,7 +46,7 @@ class Trial:
     """One trial at one moment."""
 
     number: int
-    """From 1; 0 where the TrainJob does not say it."""
+    """From 1; 0 where no sweep calls a TrainJob so."""
     name: str
     """Name of its TrainJob."""
     state: TrialState
@@ -82,9 +82,9 @@ class Trial:
         """
         annotations = annotations_of(train_job)
         curve = MetricCurve.of(annotations, objective.metric, uid_of(train_job))
-        number = labels_of(train_job).get(TRIAL_LABEL, "")
+        sweep = str((controller_of(train_job) or {}).get("name") or "")
         trial = Trial(
-            number=int(number) if number.isdecimal() else 0,
+            number=trial_number(name_of(train_job), sweep) or 0,
             name=name_of(train_job),
             state=TrialState.RUNNING,
             assignment=assignment_of(annotations),
