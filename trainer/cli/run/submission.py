@@ -62,7 +62,7 @@ async def submit_with_code(
     Args:
         client: of the cluster.
         document: the object, or a TrainJob itself.
-        code: the ConfigMap, of which nothing stays behind without the object.
+        code: the ConfigMap, which does not stay behind without the object.
         train_job: such a TrainJob.
         is_quiet: whether nothing is said of it. Default: that it is created.
     """

@@ -75,7 +75,7 @@ def before_records(viewer: Viewer) -> Viewer:
 
 
 class ListableNamespaces:
-    """The namespaces of which a viewer may list the objects of a kind, TrainJobs by default."""
+    """The namespaces whose objects of a kind a viewer may list, TrainJobs by default."""
 
     def __init__(self, viewer: Viewer, resource: Resource = TRAIN_JOBS) -> None:
         self._viewer = viewer

@@ -35,7 +35,7 @@ _IMPORTANCES: Final = 256
 """Answers that are kept, some KB each: one for each state of a sweep that somebody has looked at."""
 
 _AS_OBJECTS: Final = 6
-"""How many bytes a byte of JSON takes as objects, most of which are the points of curves."""
+"""How many bytes a byte of JSON takes as objects, which are mostly points of curves."""
 
 
 class SweepPages:

@@ -34,7 +34,7 @@ from trainer_dashboard.sweep.trials import ended_trials, trial_of, trials_of
 log = get_logger(__name__)
 
 PAGE: Final = 50
-"""Sweeps of one answer, of which each is read whole."""
+"""Sweeps of one answer; each is read whole."""
 _DAMAGED: Final = "what the history has of this sweep is damaged"
 
 

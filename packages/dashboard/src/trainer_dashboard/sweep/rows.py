@@ -137,7 +137,7 @@ def _settings(algorithm: Mapping[str, object]) -> list[tuple[str, str]]:
 
 
 def _only(choice: Mapping[str, object]) -> str:
-    """The name of the field that is set of those of which one can be; "" for none."""
+    """The name of the one field that is set; "" for none."""
     return _text(next((name for name, value in choice.items() if value is not None), ""))
 
 

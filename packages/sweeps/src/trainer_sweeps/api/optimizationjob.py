@@ -92,7 +92,7 @@ NAME_LENGTH: Final = (
 
 
 class OptimizationJob(ApiModel):
-    """A sweep: TrainJobs with different parameters, of which the best one is looked for."""
+    """A sweep: TrainJobs with different parameters, to find the best of them."""
 
     model_config = ConfigDict(
         json_schema_extra=rules.cel_rules(

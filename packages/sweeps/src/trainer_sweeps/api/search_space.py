@@ -91,7 +91,7 @@ def _interval_error(interval: Interval, path: str) -> FieldError | None:
 
 
 def _one_member(choice: ApiModel, path: str) -> Iterator[FieldError]:
-    """The error of an object of which exactly one member must be set."""
+    """The error of an object that must have exactly one member."""
     fields = type(choice).model_fields
     if sum(getattr(choice, name) is not None for name in fields) != 1:
         yield invalid(path, OMITTED, exactly_one(tuple(str(field.alias) for field in fields.values())))

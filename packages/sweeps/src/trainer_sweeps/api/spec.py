@@ -124,7 +124,7 @@ class PositiveInterval(Interval):
 
 
 class Categorical(ApiModel):
-    """Texts of which one is chosen."""
+    """Texts to choose one from."""
 
     choices: Annotated[list[Text], Field(json_schema_extra=set_list(MOST_CHOICES, 1))]
     """The texts."""

@@ -61,11 +61,11 @@ Parameters = Annotated[
 ]
 Minimize = Annotated[
     str | None,
-    typer.Option(metavar="METRIC", help="Metric of which a smaller value is better.", rich_help_panel=_SEARCH),
+    typer.Option(metavar="METRIC", help="Metric that is better the smaller it is.", rich_help_panel=_SEARCH),
 ]
 Maximize = Annotated[
     str | None,
-    typer.Option(metavar="METRIC", help="Metric of which a greater value is better.", rich_help_panel=_SEARCH),
+    typer.Option(metavar="METRIC", help="Metric that is better the greater it is.", rich_help_panel=_SEARCH),
 ]
 AggregateOption = Annotated[
     Literal["last", "min", "max"] | None,

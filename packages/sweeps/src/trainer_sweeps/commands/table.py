@@ -146,7 +146,7 @@ def _lines(
     shortest: Mapping[str, int],
     dispensable: Sequence[str],
 ) -> list[Text]:
-    """Rows below the titles of their columns, of which those are left out that do not fit."""
+    """Rows below the titles of their columns; columns that do not fit are left out."""
     width, ascii_only = terminal_width(console), console.options.ascii_only
     table = [{key: Text(title) for key, title in columns.items()}, *rows]
     widths = fitted({key: max(row[key].cell_len for row in table) for key in columns}, width, shortest, dispensable)

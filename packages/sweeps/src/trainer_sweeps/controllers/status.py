@@ -65,7 +65,7 @@ def next_status(sweep: Sweep, now: datetime, problem: Problem | None = None) -> 
 
 
 def refused_status(obj: Object, message: str, now: datetime) -> OptimizationJobStatus:
-    """The status of an OptimizationJob of which no sweep can be made; what is known of its trials stays."""
+    """The status of an OptimizationJob that makes no sweep; what is known of its trials stays."""
     before = mapping_at(obj, "status")
     condition = _condition(obj, ConditionType.CREATED, ConditionReason.ALGORITHM_CREATION_FAILED, message, holds=False)
     conditions = set_condition(before.get("conditions") or (), condition, timestamp(now))

@@ -106,7 +106,7 @@ class _Curves:
         self._aggregate = objective.aggregate
 
     def first_step_from(self, step: int) -> int:
-        """The first step at or after this one of which the trial has reported a value; there is one."""
+        """The first step at or after this one with a value of the trial; there is one."""
         return self.trial.points[bisect_left(self.trial.points, step, key=_step_of)][0]
 
     def best_value(self, step: int) -> float:

@@ -180,7 +180,7 @@ def _end(train_job: Object, type_: ConditionType) -> Object | None:
 
 
 def _instead(train_job: Object) -> str:
-    """What has been reported in place of the metric, one of which is often meant."""
+    """What has been reported in place of the metric; often one of these is meant."""
     names = reported_metrics(train_job)
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return f"but {', '.join(names[:_MOST_NAMED])}{more}" if names else "nor any other"

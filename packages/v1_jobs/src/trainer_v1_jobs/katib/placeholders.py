@@ -200,7 +200,7 @@ def _same_in_all(trial_spec: Object, member: str, key: str | None) -> str | None
 
 
 def unreachable(job: Object, reached: str | None) -> FieldError | None:
-    """An error for a replicated Job of which another container than one uses parameters; None if none does."""
+    """An error for a replicated Job where another container than one uses parameters; None if none does."""
     spec = mapping_at(job, "template", "spec", "template", "spec")
     for kind in ("containers", "initContainers"):
         for container in objects_in(spec.get(kind)):

@@ -164,7 +164,7 @@ def _trainers(spec: Object, kind: JobKind | None, primary: str | None) -> Iterat
 
 
 def _drop_fields(spec: Object, findings: Findings) -> None:
-    """Leave out what the sweep decides; trials stay with their curves, of which the next ones are made."""
+    """Leave out what the sweep decides; trials stay with their curves, from which the next ones are made."""
     ttl = f"is left out: trials stay, to be compared; {_TTL} of the OptimizationJob deletes all of them"
     suspend = "is left out: set suspend of the OptimizationJob"
     for steps in (("spec",), ("spec", "runPolicy")):
