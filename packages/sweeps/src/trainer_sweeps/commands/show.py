@@ -11,6 +11,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from trainer.api.optimization import state_of
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.columns import columns
 from trainer.cli.console import GetFormat, duration, escaped, note, printable
@@ -29,7 +30,7 @@ from trainer_sweeps.commands.again import again_lines
 from trainer_sweeps.commands.follow import follow_to_end
 from trainer_sweeps.commands.parameters import space_text
 from trainer_sweeps.commands.table import STYLES, header_lines, sweep_lines, trial_lines
-from trainer_sweeps.commands.view import SweepView, state_of, trials_of
+from trainer_sweeps.commands.view import SweepView, trials_of
 
 SEE = "trainer sweeps -A"
 """The command that lists all sweeps."""
