@@ -31,8 +31,8 @@ for step in range(1, 4):
     time.sleep(0.1)
 """
 SPACE = {"x": {"uniform": {"min": "-5", "max": "5"}}}
-TRIALS, PARALLEL, KILLS, SEED = 48, 4, 10, 3
-"""More trials than can end between so many kills, after each of which another one is waited for."""
+TRIALS, PARALLEL, KILLS, SEED = 60, 4, 10, 3
+"""More trials than end between so many kills: at each one, all that run may end."""
 CLIENT_CLOSED_REQUEST = 499
 """How the dev cluster logs that nobody has waited for an answer."""
 LOST = 0.05
