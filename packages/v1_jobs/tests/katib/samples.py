@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from trainer.api.optimization import variable_of
 from trainer.cli.documents import DocumentError, checked, place
 from trainer.cli.offline.conversion import converted
 from trainer.cli.offline.render import Rendered, render_documents
 from trainer.kube.objects import Object
 from trainer.v1alpha1.discovery import Version
-from trainer_v1_jobs.katib import first_trial
+from trainer_sweeps.api.optimizationjob import OptimizationJob
+from trainer_sweeps.trials.train_job import train_job_of
 
 ROOM = Path(__file__).parent
 USUAL = sorted((ROOM / "experiments").glob("*.yaml"))
@@ -58,25 +57,14 @@ def experiment(trial_spec: Object | None = None, template: Object | None = None,
     }
 
 
-def trial(optimization_job: Object, values: dict[str, str]) -> Object:
-    """A TrainJob with parameters: each is a variable, in the place of one of its name, else behind all others."""
-    made = copy.deepcopy(first_trial(optimization_job))
-    variables = made["spec"].setdefault("trainer", {}).setdefault("env", [])
-    for name, value in values.items():
-        variable = {"name": variable_of(name), "value": value}
-        places = [index for index, each in enumerate(variables) if each["name"] == variable["name"]]
-        if places:
-            variables[places[0]] = variable
-        else:
-            variables.append(variable)
-    return made
-
-
 def rendered(obj: Object, version: Version, values: dict[str, str]) -> Rendered:
     """The objects of a trial of an Experiment, as `trainer render` makes them; raises what admission refuses."""
     *runtimes, optimization_job = converted(obj, "f.yaml", version).objects
     documents = []
-    for each in (*runtimes, trial(optimization_job, values)):
+    spec = OptimizationJob.from_object(optimization_job).spec
+    trial = train_job_of(optimization_job, spec, 1, values, version)
+    del trial["metadata"]["ownerReferences"]  # the OptimizationJob has no uid yet
+    for each in (*runtimes, trial):
         document = checked(each, each["metadata"]["name"])
         if isinstance(document, DocumentError):
             raise document
