@@ -11,8 +11,7 @@ from trainer.cli.current_cluster import ConnectedCluster
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.jobs.find import find_object, reference
 from trainer.cli.kinds import Asked
-from trainer.cli.run.options import ScriptOptions
-from trainer.cli.run.sweep_api import Search, SubmittedSweep, Values
+from trainer.cli.run.sweep_api import Values
 from trainer.explain import Explanation
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import Review
@@ -20,7 +19,6 @@ from trainer.framework.runtimes.runtimes import RuntimeSource
 from trainer.kube.clock import SystemClock
 from trainer.kube.objects import Object, uid_of
 from trainer.kube.resource import Resource
-from trainer.kube.rest.connection import ConnectionOptions
 from trainer.v1alpha1.discovery import Version
 from trainer_sweeps.admission import review_sweep
 from trainer_sweeps.api.definitions import definition
@@ -101,18 +99,8 @@ class OptimizationJobKind:
         """See `Sweeps`."""
         return {each.name: each.expression for each in parse_space(space)}
 
-    def submit(
-        self,
-        connection: ConnectionOptions,
-        options: ScriptOptions,
-        search: Search,
-        namespace: str | None,
-        *,
-        follow: bool,
-        timeout: float | None,
-    ) -> SubmittedSweep:
-        """See `Sweeps`."""
-        return submit_from_python(connection, options, search, namespace, follow=follow, timeout=timeout)
+    submit = staticmethod(submit_from_python)
+    """See `Sweeps`."""
 
     def _served(self, cluster: ConnectedCluster) -> Resource:
         return cluster.served.resource(OPTIMIZATION_JOBS)
