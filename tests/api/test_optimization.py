@@ -10,6 +10,7 @@ from trainer.api.optimization import (
     MOST_PARAMETERS,
     assignment_of,
     assignment_text,
+    environment_of,
     trial_name,
     trial_number,
 )
@@ -54,3 +55,13 @@ def test_the_number_is_that_of_the_name(name: str, number: int | None) -> None:
 def test_assignment(text: str, assignment: dict[str, str]) -> None:
     """Values stay digit by digit; what others have written is read within the bounds of the API, or not at all."""
     assert assignment_of({ASSIGNMENT: text}) == assignment
+
+
+def test_the_environment_of_a_trial() -> None:
+    """A parameter takes the place of a variable of the template, and no value refers to another variable."""
+    template = [{"name": "KUBEFLOW_TRAINER_OPT_LR", "value": ""}, {"name": "LR", "value": "$(KUBEFLOW_TRAINER_OPT_LR)"}]
+    assert environment_of(template, {"kind": "$(HOME)$$", "lr": "0.1"}) == [
+        {"name": "KUBEFLOW_TRAINER_OPT_LR", "value": "0.1"},
+        {"name": "LR", "value": "$(KUBEFLOW_TRAINER_OPT_LR)"},
+        {"name": "KUBEFLOW_TRAINER_OPT_KIND", "value": "$$(HOME)$$$$"},
+    ]

@@ -7,7 +7,7 @@ annotation, and one environment variable for each parameter.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -55,6 +55,21 @@ _ASSIGNMENT: Final = msgspec.json.Decoder(list[_Value])
 def variable_of(parameter: str) -> str:
     """The environment variable by which a trial gets a parameter: in capitals, and _ for what names cannot have."""
     return _PREFIX + _OTHER.sub("_", parameter.upper())
+
+
+def variables_of(assignment: Mapping[str, str]) -> dict[str, str]:
+    """The variables by which a trial gets its parameters, with `$` doubled, since Kubernetes expands `$(NAME)`."""
+    return {variable_of(name): value.replace("$", "$$") for name, value in assignment.items()}
+
+
+def environment_of(present: Iterable[Object], assignment: Mapping[str, str]) -> list[Object]:
+    """The variables of a template and those of the parameters of a trial.
+
+    One that the template has keeps its place, so that variables behind it can refer to it as $(NAME).
+    """
+    variables = {name: {"name": name, "value": value} for name, value in variables_of(assignment).items()}
+    kept = [variables.pop(str(each.get("name")), each) for each in present]
+    return [*kept, *variables.values()]
 
 
 def trial_name(sweep: str, number: int) -> str:

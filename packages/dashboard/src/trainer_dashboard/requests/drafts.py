@@ -15,7 +15,7 @@ from trainer.api.optimization import (
     PRUNED,
     SWEEP_LABEL,
     TRIAL_LABEL,
-    variable_of,
+    environment_of,
 )
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER, TRAIN_JOBS
@@ -178,11 +178,9 @@ def _made_of(sweep: Object, record: Object, name: str) -> Object:
     template = mapping_at(spec, "trainJobTemplate")
     names = (str(each.get("name") or "") for each in objects_in(spec.get("parameters")))
     values = map(str, record.get("parameterValues") or [])
-    variables = {variable_of(parameter): value for parameter, value in zip(names, values, strict=False)}
     job = dict(mapping_at(template, "spec"))
     trainer = mapping_at(job, "trainer")
-    others = [each for each in objects_in(trainer.get("env")) if each.get("name") not in variables]
-    env = [*others, *({"name": variable, "value": value} for variable, value in variables.items())]
+    env = environment_of(objects_in(trainer.get("env")), dict(zip(names, values, strict=False)))
     queue = {key: value for key, value in labels_of(sweep).items() if is_of_kueue(key)}
     metadata = mapping_at(template, "metadata")
     return {

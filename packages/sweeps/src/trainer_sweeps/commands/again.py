@@ -11,7 +11,7 @@ from rich.text import Text
 
 from trainer.api.checkpoints import CHECKPOINTS
 from trainer.api.kueue import QUEUE_LABEL
-from trainer.api.optimization import variable_of
+from trainer.api.optimization import variable_of, variables_of
 from trainer.cli.console import printable
 from trainer.kube.objects import Object, mapping_at, objects_in
 from trainer_sweeps.commands.view import SweepView
@@ -76,9 +76,9 @@ def again(view: SweepView, script: str = "") -> str:
         words += ["--checkpoints", claim]
     arguments = _arguments(spec, view.best.assignment)
     written = " ".join(map(str, trainer.get("args") or []))
-    for name in view.parameters:
-        if f"$({variable_of(name)})" not in written:  # the program reads it from its environment
-            words += ["--env", f"{variable_of(name)}={view.best.assignment.get(name, '')}"]
+    for variable, value in variables_of({name: view.best.assignment.get(name, "") for name in view.parameters}).items():
+        if f"$({variable})" not in written:  # the program reads it from its environment
+            words += ["--env", f"{variable}={value}"]
     return shlex.join([*words, *(["--", *arguments] if arguments else [])])
 
 

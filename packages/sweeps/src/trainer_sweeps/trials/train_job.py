@@ -15,8 +15,8 @@ from trainer.api.optimization import (
     SWEEP_LABEL,
     TRIAL_LABEL,
     assignment_text,
+    environment_of,
     trial_name,
-    variable_of,
 )
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.objects import Object, controller_reference, labels_of, mapping_at, name_of, namespace_of, objects_in
@@ -54,7 +54,7 @@ def train_job_of(
     elif queue:  # Kueue knows no TrainJobs of this version, and queues their JobSets
         spec["labels"] = queue | mapping_at(spec, "labels")
     trainer = mapping_at(spec, "trainer")
-    spec["trainer"] = trainer | {"env": _env(objects_in(trainer.get("env")), assignment)}
+    spec["trainer"] = trainer | {"env": environment_of(objects_in(trainer.get("env")), assignment)}
     own = {ASSIGNMENT: assignment_text(assignment), CURVE_OF: sweep.objectives[0].metric}
     return {
         "apiVersion": f"{TRAIN_JOBS.group}/{version}",
@@ -74,13 +74,3 @@ def train_job_of(
 def is_queued(train_job: Object) -> bool:
     """Whether a trial is in a queue of Kueue, in either version."""
     return QUEUE_LABEL in labels_of(train_job) or QUEUE_LABEL in mapping_at(train_job, "spec", "labels")
-
-
-def _env(present: list[Object], assignment: Mapping[str, str]) -> list[Object]:
-    """The variables of the template and those of the parameters.
-
-    One that the template has keeps its place, so that variables behind it can refer to it as $(NAME).
-    """
-    variables = {variable_of(name): {"name": variable_of(name), "value": value} for name, value in assignment.items()}
-    kept = [variables.pop(str(each.get("name")), each) for each in present]
-    return [*kept, *variables.values()]
