@@ -190,6 +190,22 @@ async def test_it_ends_with_its_user(open_runner: OpenRunner, mode: str, termina
 
 
 @every_mode
+async def test_it_ends_with_its_user_who_has_not_read_all_reports(open_runner: OpenRunner, mode: str) -> None:
+    """A socket that is closed with reports in it is reset, which is an end like any other."""
+    async with open_runner(mode) as runner, runner.run(idle()) as [worker]:
+        await eventually(lambda: "main" in worker.running)
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                command = CommandSpec(("sleep", "4569"), ())
+                await worker.running["main"].start_command(command, [theirs.fileno()])
+            ours.setblocking(False)
+            await anyio.wait_readable(ours)
+            await eventually(lambda: bool(processes_with("sleep\x004569")))
+        await eventually(lambda: not processes_with("sleep\x004569"))
+
+
+@every_mode
 async def test_it_ends_with_its_container(open_runner: OpenRunner, mode: str) -> None:
     """The end of the container is that of the command, and is not held up by it."""
     user = User()

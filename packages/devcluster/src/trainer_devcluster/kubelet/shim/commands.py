@@ -110,6 +110,14 @@ def _wait_for(program: int, channel: int) -> int:
             if pid:
                 return status
             for key, _ in selector.select():
-                if not os.read(key.fd, 1024):
+                if not _received(key.fd):
                     selector.unregister(channel)
                     processes.kill_session(program)
+
+
+def _received(descriptor: int) -> bytes:
+    """What has come; nothing at the end, also at that of a socket which was closed before all reports were read."""
+    try:
+        return os.read(descriptor, 1024)
+    except ConnectionResetError:
+        return b""
