@@ -28,7 +28,7 @@ SPACE = {"rate": {"uniform": {"min": "0.5", "max": "5"}}}
 
 @pytest.fixture(autouse=True)
 def _workloads(session_cluster: Cluster) -> Iterator[None]:
-    """The kind by which Kueue is told to stop, without Kueue."""
+    """The kind by which Kueue stops a job, without Kueue."""
     if session_cluster.get("crd", WORKLOADS) is not None:
         pytest.skip("Kueue of this cluster decides itself")
     session_cluster.apply(workload_definition())
@@ -59,7 +59,7 @@ def are_active(cluster: Cluster) -> list[bool]:
 
 
 def test_life(cluster: Cluster, tmp_path: Path) -> None:
-    """Trials stop and go on with their sweep, Kueue is told, no trial is begun meanwhile, and all go in the end."""
+    """Trials and their Workloads stop and go on with their sweep, none is begun meanwhile, and all go in the end."""
     cluster.require_local("a file of this machine")
     door = tmp_path / "open"
     body = TRIAL.replace("DOOR", repr(str(door)))

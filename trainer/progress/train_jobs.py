@@ -39,9 +39,9 @@ def _decisive(obj: CachedObject) -> tuple[Any, ...]:
     status = {"status": obj.get("status")}
     is_outdated = has_stopped(status) and shows_remaining(status)
     annotations = dict(obj.annotations)
-    is_judged = shows_final_curve(annotations, obj.uid)
+    has_final_curve = shows_final_curve(annotations, obj.uid)
     annotations.pop(CURVE, None)  # which we write ourselves
-    return obj.uid, obj.meta.deletion_timestamp is None, annotations, is_judged, has_ended(status), is_outdated
+    return obj.uid, obj.meta.deletion_timestamp is None, annotations, has_final_curve, has_ended(status), is_outdated
 
 
 def has_stopped(obj: Mapping[str, Any]) -> bool:

@@ -115,7 +115,7 @@ async def test_events_and_metrics(cluster: Cluster) -> None:
 
 
 async def test_events_come_once_where_the_server_keeps_no_trials() -> None:
-    """With the definition of Kubeflow Trainer (Go) the end of a trial is told once as well."""
+    """With the definition of Kubeflow Trainer (Go) the end of a trial is reported once as well."""
     cluster = Cluster("v1alpha1", keeps=False)
     async with cluster.managed():
         await cluster.put(sweep_object(version="v1alpha1"))

@@ -87,7 +87,7 @@ async def test_sweeps_at_rest_cost_nothing(cluster: Cluster) -> None:
         assert reconciles(cluster) == before + 200
 
 
-async def test_the_end_of_many_trials_is_told(cluster: Cluster) -> None:
+async def test_the_end_of_many_trials_is_reported(cluster: Cluster) -> None:
     """Events are bounded; those about trials leave room for that about the sweep."""
     async with cluster.managed():
         await cluster.put(sweep_object(numTrials=40, parallelTrials=10))

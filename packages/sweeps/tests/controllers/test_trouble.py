@@ -345,7 +345,7 @@ async def test_the_kind_comes_later(cluster: Cluster, error: KubeError, level: s
 
 
 @pytest.mark.parametrize("action", ["prune", "hold"])
-async def test_kueue_is_told(any_cluster: Cluster, action: str) -> None:
+async def test_the_workload_is_deactivated(any_cluster: Cluster, action: str) -> None:
     """Kueue would start again what it has admitted: the Workload of a trial is deactivated, and activated again."""
     cluster = any_cluster
     labels = {"labels": {QUEUE_LABEL: "gpus"}}

@@ -26,7 +26,16 @@ from trainer.kube.controller.sources import Kind
 from trainer.kube.errors import BadRequestError, ForbiddenError, InvalidError, NotFoundError, TerminalError
 from trainer.kube.logger import get_logger
 from trainer.kube.manager.manager import Manager
-from trainer.kube.objects import Object, ObjectKey, is_being_deleted, name_of, namespace_of, resource_version_of, uid_of
+from trainer.kube.objects import (
+    Object,
+    ObjectKey,
+    is_being_deleted,
+    mapping_at,
+    name_of,
+    namespace_of,
+    resource_version_of,
+    uid_of,
+)
 from trainer.kube.selection import Selection
 from trainer.v1alpha1.discovery import Version
 from trainer_sweeps.api.optimizationjob import ConditionReason, OptimizationJobStatus, TrialState
@@ -182,10 +191,10 @@ class SweepController:
         return sweep, None, Result(requeue_after=0) if len(missing) > AT_ONCE else None
 
     async def _write(self, sweep: Sweep, status: OptimizationJobStatus) -> Sweep:
-        """Write a status if it differs, and tell what is new in it; returns the sweep with what the server has then."""
+        """Write a status if it differs, and report what is new; returns the sweep with what the server has then."""
         obj = sweep.stored
         self._reports.ended(sweep)
-        if is_stored(status, obj):
+        if is_stored(status, sweep.status):
             return sweep
         stored = await self._replace(obj, status)
         self._reports.changed(obj, status)
@@ -213,7 +222,7 @@ class SweepController:
     async def _refuse(self, obj: Object, error: InvalidObjectError) -> TerminalError:
         """Say in its status what is wrong with an OptimizationJob that admission would have refused."""
         status = refused_status(obj, str(error), self._clock.now())
-        if not is_stored(status, obj):
+        if not is_stored(status, OptimizationJobStatus.from_object(mapping_at(obj, "status"))):
             await self._replace(obj, status)
             self._reports.changed(obj, status)
         return TerminalError(f"{error.subject} does not fit its schema: {error}")
@@ -239,7 +248,7 @@ def _is_idle(sweep: Sweep, now: datetime) -> bool:
         return False
     if sweep.missing or sweep.to_prune or sweep.to_hold or sweep.to_release:
         return False
-    return is_stored(next_status(sweep, now), sweep.stored)
+    return is_stored(next_status(sweep, now), sweep.status)
 
 
 def _again(sweep: Sweep, now: datetime, retry: Result | None = None) -> Result | None:

@@ -1,4 +1,4 @@
-"""Tells users what a sweep does: events on the OptimizationJob, and metrics."""
+"""Reports what a sweep does: events on the OptimizationJob, and metrics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trainer_sweeps.controllers.train_jobs import FIELD_MANAGER
 from trainer_sweeps.trials.trial import Trial
 
 _REMEMBERED: Final = 8192
-"""Trials whose end was told, where the API server does not keep that; that of the oldest is told again."""
+"""Trials whose end was reported, where the API server does not keep that; that of the oldest is reported again."""
 _OF_TRIALS: Final = "trainer-sweeps-trials"
 """Component of the events about trials. Of one component few are kept at once, and so many trials would leave no room
 for the end of their sweep."""
@@ -42,7 +42,7 @@ class SweepReports:
         self._recorder = EventRecorder(manager.events, _OF_TRIALS)
         self._conditions = EventRecorder(manager.events, FIELD_MANAGER)
         self._series = series
-        self._told: BoundedDict[tuple[str, int], str] = BoundedDict(_REMEMBERED)
+        self._reported: BoundedDict[tuple[str, int], str] = BoundedDict(_REMEMBERED)
 
     def created(self, sweep: Sweep, trial: Trial) -> None:
         """A trial was created."""
@@ -51,18 +51,18 @@ class SweepReports:
         self._recorder.record(sweep.stored, type="Normal", reason=EventReason.TRIAL_CREATED, message=message)
 
     def ended(self, sweep: Sweep) -> None:
-        """Tell of the trials that were not in the status before; once, also where the API server keeps none there."""
+        """Report the trials that were not in the status before; once, also where the API server keeps none there."""
         for trial in () if sweep.is_complete else sweep.news:
             key = uid_of(sweep.stored), trial.number
-            if self._told.get(key) == trial.state:
+            if self._reported.get(key) == trial.state:
                 continue
-            self._told[key] = trial.state
+            self._reported[key] = trial.state
             self._series.trials.labels(trial.state.value).inc()
             kind: EventKind = "Warning" if trial.state is TrialState.FAILED else "Normal"
             self._recorder.record(sweep.stored, type=kind, reason=_REASONS[trial.state], message=_end(sweep, trial))
 
     def changed(self, obj: Object, status: OptimizationJobStatus) -> None:
-        """Tell of the conditions that differ from those of the stored object."""
+        """Report the conditions that differ from those of the stored object."""
         known = {_aspect(each) for each in objects_in(mapping_at(obj, "status").get("conditions"))}
         for condition in status.conditions or []:
             if _aspect(condition.to_object()) in known or _goes_without_saying(condition.type, condition.status, known):

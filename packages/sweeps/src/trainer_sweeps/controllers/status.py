@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from trainer.api.metadata import Condition
 from trainer.api.optimization import in_words
 from trainer.kube.clock import timestamp
 from trainer.kube.objects import Object, find_condition, is_condition_true, mapping_at, metadata_of, set_condition
@@ -47,20 +48,18 @@ def next_status(sweep: Sweep, now: datetime, problem: Problem | None = None) -> 
     if sweep.is_complete:
         return before
     conditions = _conditions(sweep, moment, problem)
-    ends = any(is_condition_true({"status": {"conditions": conditions}}, type_) for type_ in _ENDS)
+    state = _state(sweep, conditions)
     names = [each.name for each in sweep.spec.parameters]
     trials = [trial.record(names) for trial in sweep.ended.values()]
-    return OptimizationJobStatus.from_object(
-        {
-            "state": _state(sweep, conditions),
-            "conditions": conditions or None,
-            "progressPercentage": min(100 * len(trials) // sweep.total, 100),
-            "trialCounts": _counts(sweep).to_object(),
-            "trials": [each.to_object() for each in trials] or None,
-            "result": _result(sweep, names) or (before.result and before.result.to_object()),
-            "startTime": before.start_time or _start(sweep),
-            "completionTime": before.completion_time or (moment if ends else None),
-        }
+    return OptimizationJobStatus(
+        state=state,
+        conditions=[Condition.from_object(each) for each in conditions] or None,
+        progress_percentage=min(100 * len(trials) // sweep.total, 100),
+        trial_counts=_counts(sweep),
+        trials=trials or None,
+        result=_result(sweep, names) or before.result,
+        start_time=before.start_time or _start(sweep),
+        completion_time=before.completion_time or (moment if state in _ENDS.values() else None),
     )
 
 
@@ -73,18 +72,17 @@ def refused_status(obj: Object, message: str, now: datetime) -> OptimizationJobS
     return OptimizationJobStatus.from_object(before | {"conditions": conditions, "state": state})
 
 
-def is_stored(status: OptimizationJobStatus, stored: Object) -> bool:
-    """Whether a status says no more than the API server keeps.
+def is_stored(status: OptimizationJobStatus, before: OptimizationJobStatus) -> bool:
+    """Whether a status says no more than `before`, what the API server has kept.
 
     The definition of Kubeflow Trainer (Go) has neither the state nor most other fields: what it drops on each write is
     not written again and again.
     """
-    present = mapping_at(stored, "status")
-    if present and "state" not in present:
+    if before.state is None and before.conditions:
         result = status.result
         kept = None if result is None else Result(train_job_name=result.train_job_name, parameters=result.parameters)
         status = OptimizationJobStatus(conditions=status.conditions, result=kept)
-    return status == OptimizationJobStatus.from_object(present)
+    return status == before
 
 
 def best_in_words(sweep: Sweep) -> str:
@@ -177,7 +175,7 @@ def _counts(sweep: Sweep) -> TrialCounts:
     )
 
 
-def _result(sweep: Sweep, names: list[str]) -> Object | None:
+def _result(sweep: Sweep, names: list[str]) -> Result | None:
     found = best(sweep.ended.values(), sweep.objective)
     if found is None:
         return None
@@ -186,7 +184,7 @@ def _result(sweep: Sweep, names: list[str]) -> Object | None:
         for name in names
         if (value := found.assignment.get(name))  # whoever may change the TrainJob may have removed the annotation
     ]
-    return Result(train_job_name=found.name, value=found.value, parameters=values or None).to_object()
+    return Result(train_job_name=found.name, value=found.value, parameters=values or None)
 
 
 def _start(sweep: Sweep) -> str | None:

@@ -106,19 +106,19 @@ class TrainJobs:
 
     async def stay_pruned(self, train_job: Object) -> None:
         """Have Kueue not start a trial again that was stopped, and stop one that somebody has marked by hand."""
-        await self._tell_queue(train_job, suspend=True)
+        await self._suspend_workload(train_job, suspend=True)
         if mapping_at(train_job, "spec").get("suspend") is not True:
             await self._patch(train_job, suspend=True)
 
     async def hold(self, train_job: Object) -> None:
         """Suspend a trial with its sweep."""
-        await self._tell_queue(train_job, suspend=True)
+        await self._suspend_workload(train_job, suspend=True)
         await self._patch(train_job, suspend=True, annotation=(HELD, "true"))
 
     async def release(self, train_job: Object) -> None:
         """Resume a trial that was suspended with its sweep; one in a queue starts when that admits it."""
-        is_told = await self._tell_queue(train_job, suspend=False)
-        await self._patch(train_job, suspend=None if is_told else False, annotation=(HELD, None))
+        is_activated = await self._suspend_workload(train_job, suspend=False)
+        await self._patch(train_job, suspend=None if is_activated else False, annotation=(HELD, None))
 
     async def _find(self, wanted: Object) -> Object | None:
         try:
@@ -145,14 +145,18 @@ class TrainJobs:
         except NotFoundError:
             log.info("left out a trial, it is gone", train_job=name_of(train_job))
 
-    async def _tell_queue(self, train_job: Object, *, suspend: bool) -> bool:
-        """Have Kueue stop or go on, which starts what it has admitted, whatever the TrainJob says; whether it knows."""
+    async def _suspend_workload(self, train_job: Object, *, suspend: bool) -> bool:
+        """Deactivate or activate the Workload of a trial in a queue: Kueue goes by that, whatever the TrainJob says.
+
+        Returns:
+            Whether it was done; not for a trial in no queue, nor without the right.
+        """
         if not is_queued(train_job):
             return False
         try:
             await set_suspend(self._client, train_job, suspend=suspend, field_manager=FIELD_MANAGER)
         except ForbiddenError as error:
-            log.warning("Kueue was not told", train_job=name_of(train_job), suspend=suspend, error=str(error))
+            log.warning("could not change Workload", train_job=name_of(train_job), suspend=suspend, error=str(error))
             return False
         except NotFoundError:
             log.info("left out a trial, it is gone", train_job=name_of(train_job))

@@ -13,7 +13,7 @@ from trainer_sweeps.api.optimizationjob import Direction, TrialState
 from trainer_sweeps.search.space import Space
 
 _FAR: Final = 10.0
-"""How far values are told apart that are worse than the median, as a multiple of its distance from the best one."""
+"""How far values that are worse than the median are distinguished, as a multiple of its distance from the best one."""
 
 
 @dataclass(frozen=True, slots=True)
