@@ -5,7 +5,7 @@ they leave out and the API server checks: enums, limits, formats of names, defau
 change of the tables below, or with a newer version of the package, and then write the CRDs anew:
 
     make .venv/.dev && .venv/bin/python hack/generate_pod_schema.py
-    .venv/bin/trainer crds > config/crd/trainer.kubeflow.org.yaml
+    .venv/bin/python -m hack.generate_crds
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def walk(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str
 
 
 def test_config_holds_the_generated_crds() -> None:
-    """`config/crd` is up to date; `trainer crds > config/crd/trainer.kubeflow.org.yaml` makes it so."""
+    """`config/crd` is up to date; `python -m hack.generate_crds` makes it so."""
     assert (CONFIG / "crd" / "trainer.kubeflow.org.yaml").read_text() == crds_yaml()
 
 

@@ -30,7 +30,7 @@ def schema_of(definition: Object) -> Any:
 
 
 def test_config_holds_the_generated_crds() -> None:
-    """`trainer crds --api-version v1alpha1 > config/v1alpha1/crd/trainer.kubeflow.org.yaml` brings it up to date."""
+    """`python -m hack.generate_crds` brings it up to date."""
     assert (CONFIG / "crd" / "trainer.kubeflow.org.yaml").read_text() == crds_yaml("v1alpha1")
 
 

@@ -9,6 +9,10 @@ from typing import Final
 DNS_LABEL: Final = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 HOST_LABEL: Final = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
 JOB_NAME: Final = "^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$"
+LABEL_KEY: Final = (
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+    r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"
+)
 LABEL_VALUE: Final = "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"
 ENV_NAME: Final = "^[ -<>-~]+$"
 ANY_QUANTITY: Final = (
@@ -32,6 +36,7 @@ WORDS: Final = {
     DNS_LABEL: "must consist of lower-case letters, digits and -, and start and end with a letter or digit",
     HOST_LABEL: "must consist of lower-case letters, digits and -, start with a letter and end with a letter or digit",
     JOB_NAME: "must consist of letters, digits and -, and start and end with a letter or digit",
+    LABEL_KEY: "must be a label key such as topology.kubernetes.io/rack",
     LABEL_VALUE: "must be a label value: letters, digits, -, _ and ., starting and ending with a letter or digit",
     ENV_NAME: "must consist of printable ASCII characters other than =",
     QUANTITY: "must be a quantity such as 2, 500m or 4Gi",

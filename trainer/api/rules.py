@@ -42,7 +42,7 @@ OVERRIDES_IMMUTABLE: Final = (
     f"to change anything else, {_AGAIN}"
 )
 ONE_SOURCE: Final = "only one of torch, mpi, jax, xgboost, tensorflow, paddle, flux may be set"
-ONE_GROUP_SOURCE: Final = "only one of coscheduling, volcano may be set"
+ONE_GROUP_SOURCE: Final = "only one of coscheduling, volcano, workload may be set"
 ELASTIC_NODES: Final = "numNodes must be left out when torch.elasticPolicy is set; use minNodes and maxNodes"
 ELASTIC_RANGE: Final = "minNodes must not be greater than maxNodes"
 ORDER_OR_DEPENDENCIES: Final = "startupPolicyOrder InOrder and dependsOn exclude each other"

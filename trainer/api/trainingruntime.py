@@ -239,7 +239,29 @@ class VolcanoPodGroupPolicySource(Policy):
     """How near to each other the network must bring the pods. Defaults to anywhere."""
 
 
-_GROUP_SOURCES = ("coscheduling", "volcano")
+class WorkloadPodGroupPolicySource(Policy):
+    """Gang scheduling by Kubernetes itself: the Workload API (scheduling.k8s.io) of Kubernetes 1.36 and later."""
+
+    topology_key: (
+        Annotated[str, Field(min_length=1, json_schema_extra=text(pattern=patterns.LABEL_KEY, longest=317))] | None
+    ) = None
+    """Label of nodes, such as topology.kubernetes.io/rack: all pods of the gang run on nodes with one value of it.
+    Defaults to any nodes. Needs the feature gate TopologyAwareWorkloadScheduling."""
+    disruption_mode: Literal["Pod", "PodGroup"] = "Pod"
+    """Whether the scheduler preempts single pods of the gang (Pod) or all of them together (PodGroup). Defaults to
+    Pod. PodGroup needs the feature gate WorkloadAwarePreemption."""
+    resource_claims: (
+        Annotated[
+            list[Annotated[str, Field(min_length=1, json_schema_extra=text(pattern=patterns.DNS_LABEL, longest=63))]],
+            Field(json_schema_extra=set_list(4)),
+        ]
+        | None
+    ) = None
+    """Names of claims in spec.resourceClaims of the pods of which the gang has one, not each pod. Defaults to none.
+    Without the feature gate DRAWorkloadResourceClaims each pod has its own."""
+
+
+_GROUP_SOURCES = ("coscheduling", "volcano", "workload")
 
 
 class PodGroupPolicy(Policy):
@@ -253,6 +275,8 @@ class PodGroupPolicy(Policy):
     """Gang scheduling by the coscheduling plugin of the Kubernetes scheduler-plugins."""
     volcano: VolcanoPodGroupPolicySource | None = None
     """Gang scheduling by Volcano."""
+    workload: WorkloadPodGroupPolicySource | None = None
+    """Gang scheduling by Kubernetes itself."""
 
     @property
     def source(self) -> str | None:

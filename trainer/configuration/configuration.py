@@ -8,8 +8,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from trainer.api import patterns
 from trainer.api.invalid_object import InvalidObjectError
-from trainer.api.model import ApiModel
+from trainer.api.model import ApiModel, text
 from trainer.configuration.devices import DeviceConfiguration
 from trainer.configuration.feature_gates import TRAIN_JOB_PROGRESS, TRAIN_JOB_STATUS, FeatureGates
 from trainer.configuration.sections import (
@@ -17,6 +18,7 @@ from trainer.configuration.sections import (
     ClientConnectionConfiguration,
     ControllerConfiguration,
     ControllersConfiguration,
+    GangScheduling,
     HealthConfiguration,
     LeaderElectionConfiguration,
     LoggingConfiguration,
@@ -75,6 +77,13 @@ class Configuration(ApiModel):
     """How the progress of trainings is followed."""
     plugins: PluginsConfiguration = Field(default_factory=PluginsConfiguration)
     """Which plugins are used, and their settings."""
+    gang_scheduling: GangScheduling = "none"
+    """Gang scheduling of trainings whose runtime has no podGroupPolicy: `workload` (the Workload API of Kubernetes 1.36
+    and later), `coscheduling`, `volcano`, `auto` (`workload` where the cluster serves it, else none) or `none`.
+    Defaults to none: nothing has to be installed. A TrainJob keeps what it was first built with."""
+    gang_scheduler_name: Annotated[str, Field(json_schema_extra=text(pattern=patterns.OBJECT_NAME, longest=253))] = ""
+    """Scheduler of the pods to which gangScheduling applies and whose runtime names none. Defaults to "": that which
+    comes with the gang scheduler, `volcano` or `scheduler-plugins-scheduler`; the default scheduler for `workload`."""
     devices: Annotated[list[DeviceConfiguration], Field(max_length=100)] = Field(default_factory=list)
     """Further names of devices, which come before the usual ones. Defaults to none: those of the common makers of
     devices are known."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
 
@@ -31,6 +31,10 @@ from trainer.progress.controller import ProgressOptions
 from trainer.progress.status_server import StatusServerOptions
 
 _SECOND: Final = timedelta(seconds=1)
+
+
+GangScheduling: TypeAlias = Literal["none", "auto", "workload", "coscheduling", "volcano"]
+"""Values of `Configuration.gang_scheduling`."""
 
 
 class WebhookConfiguration(ApiModel):

@@ -48,6 +48,7 @@ from trainer.framework.plugin_api.extension_points import (
     Suspension,
     TerminalCondition,
     TrainJobStatus,
+    Trial,
     Watch,
     WatchExtension,
 )
@@ -119,6 +120,7 @@ __all__ = [
     "Suspension",
     "TerminalCondition",
     "TrainJobStatus",
+    "Trial",
     "Watch",
     "WatchExtension",
     "add_init_container",

@@ -17,6 +17,7 @@ from trainer.plugins.progress_reporter import ProgressReporter
 from trainer.plugins.tensorflow import TensorFlow
 from trainer.plugins.torch.plugin import Torch
 from trainer.plugins.volcano import Volcano
+from trainer.plugins.workload import Workload
 from trainer.plugins.xgboost import XGBoost
 
 BUILT_IN: Mapping[str, PluginFactory] = {
@@ -32,6 +33,7 @@ BUILT_IN: Mapping[str, PluginFactory] = {
     "tensorflow": lambda _: TensorFlow(),
     "torch": lambda _: Torch(),
     "volcano": lambda context: Volcano(context.reader),
+    "workload": lambda context: Workload(context.reader),
     "xgboost": lambda _: XGBoost(),
 }
 """Factories of the plugins of this package, by name."""

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 from trainer.api import rules
 from trainer.api.metadata import ObjectMetadata
 from trainer.api.model import ApiModel, Int32, list_map, set_list
-from trainer.api.trainingruntime import JobSetTemplate, VolcanoNetworkTopology
+from trainer.api.trainingruntime import JobSetTemplate, VolcanoNetworkTopology, WorkloadPodGroupPolicySource
 from trainer.kube.field_errors import OMITTED, FieldError, invalid
 
 _POLICIES: Final = ("torch", "mpi", "jax", "xgboost", "flux")
@@ -125,6 +125,8 @@ class PodGroupPolicy(ApiModel):
     """Gang scheduling by the coscheduling plugin of the Kubernetes scheduler-plugins."""
     volcano: VolcanoPodGroupPolicySource | None = None
     """Gang scheduling by Volcano."""
+    workload: WorkloadPodGroupPolicySource | None = None
+    """Gang scheduling by Kubernetes itself."""
 
 
 class TrainingRuntimeSpec(ApiModel):

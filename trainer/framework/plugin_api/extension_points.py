@@ -46,8 +46,23 @@ from trainer.kube.cache.store import IndexFunction
 from trainer.kube.controller.handlers import MapFunction
 from trainer.kube.controller.predicates import Predicate
 from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import Object
 from trainer.kube.resource import Resource
 from trainer.kube.selection import EVERYTHING, Selection
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """An object that the API server is asked, by a dry run, whether it would create, since feature gates decide it.
+
+    The manager asks when the kind begins to be served; `Reader.refusal` is the answer.
+    """
+
+    object: Object
+    """The object without name and namespace."""
+    field: str = ""
+    """Path of a field, such as `spec.resourceClaims`, that the API server drops in silence where its gate is off, which
+    is a refusal, too. Defaults to none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +91,8 @@ class Watch:
     indexes: Mapping[str, IndexFunction] = field(default_factory=dict)
     """By what `Reader.keys` finds the objects without reading all of them. Defaults to nothing. The names begin with
     that of the plugin, since two indexes of one name are refused."""
+    trials: Mapping[str, Trial] = field(default_factory=dict)
+    """What the API server may refuse, by names for `Reader.refusal`. Defaults to nothing."""
 
 
 class Plugin(Protocol):

@@ -73,6 +73,9 @@ class Reader(Protocol):
     def serves(self, resource: Resource) -> bool:
         """Whether the kind can be read: false for one of an optional watch that the API server does not serve (yet)."""
 
+    def refusal(self, resource: Resource, trial: str) -> str:
+        """The answer to one of `Watch.trials`: empty where the API server would create it, or has not answered yet."""
+
     def selects(self, resource: Resource, obj: Object) -> bool:
         """Whether such an object can be read once it exists: false where its labels or fields are not those cached."""
 
@@ -91,6 +94,8 @@ class CacheReader:
         self._informers: dict[Resource, list[Informer]] = {}
         self._listers: dict[Resource, list[Lister]] = {}
         self._indexes: dict[tuple[Resource, str], list[Lister]] = {}
+        self.refusals: dict[tuple[Resource, str], str] = {}
+        """The answers to trials that were refused, by kind and name of the trial."""
 
     def attach(self, informer: Informer, indexes: Iterable[str] = ()) -> None:
         """Read its resource from this informer too, and these of its indexes."""
@@ -142,6 +147,10 @@ class CacheReader:
         """See `Reader.serves`."""
         informers = self._informers.get(resource, ())
         return bool(informers) and all(informer.is_served for informer in informers)
+
+    def refusal(self, resource: Resource, trial: str) -> str:
+        """See `Reader.refusal`."""
+        return self.refusals.get((resource, trial), "")
 
     def selects(self, resource: Resource, obj: Object) -> bool:
         """See `Reader.selects`."""

@@ -127,6 +127,8 @@ class PodSet:
     """Labels that the pods get besides those of the template and of the TrainJob."""
     annotations: dict[str, str] = field(default_factory=dict)
     """Annotations that the pods get besides those of the template and of the TrainJob."""
+    scheduling_group: str = ""
+    """Name of the PodGroup of Kubernetes' Workload API that the pods are members of. Defaults to none."""
     elastic: NodeRange | None = None
     """The bounds of `count`, which may change while the pods run; None when it is fixed."""
     endpoints: Sequence[str] = ()

@@ -16,6 +16,7 @@ class StaticReader:
 
     Attributes:
         selected: kinds of which only some objects are cached.
+        refusals: answers to trials that were refused, by kind and name of the trial.
 
     Args:
         objects: what there is.
@@ -34,6 +35,7 @@ class StaticReader:
     ) -> None:
         self.unserved = set(unserved)
         self.selected: set[Resource] = set()
+        self.refusals: dict[tuple[Resource, str], str] = {}
         self._indexes: dict[str, IndexFunction] = {CONTROLLER_UID: controller_uids, **(indexes or {})}
         self._resources = {resource.kind: resource for resource in (JOBSETS, CONFIG_MAPS, SECRETS, PODS, *resources)}
         self._objects: dict[tuple[str, ObjectKey], Object] = {}
@@ -79,6 +81,10 @@ class StaticReader:
     def serves(self, resource: Resource) -> bool:
         """See `Reader.serves`."""
         return resource not in self.unserved
+
+    def refusal(self, resource: Resource, trial: str) -> str:
+        """See `Reader.refusal`."""
+        return self.refusals.get((resource, trial), "")
 
     def selects(self, resource: Resource, obj: Object) -> bool:  # noqa: ARG002 - the protocol's signature
         """See `Reader.selects`: whatever is added can be read."""

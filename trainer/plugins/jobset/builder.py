@@ -73,6 +73,8 @@ def _set_pod_spec(spec: Object, pod_set: PodSet) -> None:
             spec[kind] = [_container(templates.get(container.name) or {}, container) for container in containers]
     if pod_set.volumes:
         spec["volumes"] = pod_set.volumes
+    if pod_set.scheduling_group:
+        spec["schedulingGroup"] = {"podGroupName": pod_set.scheduling_group}
 
 
 def _container(template: Object, container: Container) -> Object:
