@@ -37,7 +37,7 @@ from trainer.framework.plugin_api.component import (
     revise_while_suspended,
     unique_name,
 )
-from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Finding, Review
+from trainer.framework.plugin_api.errors import CLUSTER_LACKS, AdmissionWarning, BuildError, Finding, Review
 from trainer.framework.plugin_api.extension_points import (
     ComponentBuilder,
     CustomValidation,
@@ -77,6 +77,7 @@ __all__ = [
     "ADOPTED",
     "ANCESTOR_LABEL",
     "APPLIED_HASH",
+    "CLUSTER_LACKS",
     "LAUNCHER",
     "MODEL_EXPORTER",
     "NODE_RANK",

@@ -43,7 +43,7 @@ class Coscheduling:
             "is {scheduler}, so the default scheduler decides about each pod alone, unless it has the coscheduling "
             "plugin; name the scheduler that has it, even default-scheduler"
         )
-        yield from scheduler_warnings(info, (None, ""), text)
+        yield from scheduler_warnings(info, info.gang, bool, text)
 
     def enforce_pod_group_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Label the pods of the gang."""

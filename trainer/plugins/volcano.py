@@ -19,7 +19,7 @@ POD_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup
 GROUP_NAME_ANNOTATION = "scheduling.k8s.io/group-name"
 """Annotation of the pods of a gang: the name of their PodGroup."""
 
-_OTHER_SCHEDULERS = (None, "", "default-scheduler")
+_OTHER_SCHEDULERS = ("", "default-scheduler")
 """Scheduler names that Volcano never has."""
 
 
@@ -46,7 +46,7 @@ class Volcano:
             path = "spec.annotations" if is_own else f"{info.runtime} spec.template.metadata.annotations"
             yield invalid(f"{path}[{VOLCANO_QUEUE}]", "", "must name a queue of Volcano; remove it for the default")
         text = "is {scheduler}, so the default scheduler decides about each pod alone; set it to volcano"
-        yield from scheduler_warnings(info, _OTHER_SCHEDULERS, text)
+        yield from scheduler_warnings(info, info.gang, lambda name: name not in _OTHER_SCHEDULERS, text)
 
     def enforce_pod_group_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Annotate the pods of the gang."""

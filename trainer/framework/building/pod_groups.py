@@ -8,7 +8,7 @@ of them is started, and what they need for that. This is the core; plugins add w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -45,11 +45,13 @@ def _spec(info: RuntimeInfo, pod_set: PodSet) -> Object:
     }
 
 
-def scheduler_warnings(info: RuntimeInfo, others: Collection[str | None], text: str) -> Iterator[AdmissionWarning]:
-    """Warn of pods of the gang with one of the `others` as scheduler; `text` has a place for {scheduler}."""
-    for pod_set, spec in zip(info.gang, gang_specs(info), strict=True):
-        scheduler = spec.get("schedulerName")
-        if scheduler in others:
+def scheduler_warnings(
+    info: RuntimeInfo, pod_sets: Iterable[PodSet], suits: Callable[[str], bool], text: str
+) -> Iterator[AdmissionWarning]:
+    """Warn of pods whose scheduler, empty where none is named, does not suit; `text` has a place for {scheduler}."""
+    for pod_set in pod_sets:
+        scheduler = pod_spec_of(info.job_of(pod_set)).get("schedulerName") or ""
+        if not suits(scheduler):
             pods = f"spec.template.spec.replicatedJobs[{pod_set.name}].template.spec.template.spec"
             field = f"{info.runtime} {pods}.schedulerName"
             yield AdmissionWarning(field, text.format(scheduler=scheduler or "absent"))
@@ -100,7 +102,7 @@ class PodGroups:
         it would have no members, as where an MPI launcher is the only node. `spec` is the scheduler's own part.
         """
         jobs = list(zip(info.gang, gang_specs(info), strict=True))
-        sizes = [_members(pod_set) for pod_set, _ in jobs]
+        sizes = [pod_set.least for pod_set, _ in jobs]
         if not any(sizes):
             return
         resources: Amounts = {}
@@ -141,10 +143,6 @@ class PodGroups:
         namespaces = {key.namespace for key in dependent}
         running = [self._reader.keys(JOBSETS, self._running, namespace) for namespace in namespaces]
         return dependent - frozenset().union(*running)
-
-
-def _members(pod_set: PodSet) -> int:
-    return (pod_set.elastic.least if pod_set.elastic else pod_set.count) * pod_set.replicas
 
 
 class _JobSetSpec(msgspec.Struct):

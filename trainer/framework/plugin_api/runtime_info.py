@@ -140,6 +140,11 @@ class PodSet:
         return max(self.count, self.elastic.most) if self.elastic else self.count
 
     @property
+    def least(self) -> int:
+        """The least number of pods of all its Jobs together with which they are of use."""
+        return (self.elastic.least if self.elastic else self.count) * self.replicas
+
+    @property
     def main_container(self) -> Container:
         """The container that trains, of a pod set that has one."""
         assert self.main is not None, "the pod sets of trainer and launcher have a main container"

@@ -1,23 +1,68 @@
 """Workload: gang scheduling by Kubernetes itself (KEP-3015 of Kubeflow Trainer).
 
-The pods of the nodes name their PodGroup in `spec.schedulingGroup`; kube-scheduler binds none of them before it has
-found a place for `minCount` of them.
+The pods that train name their PodGroup in `spec.schedulingGroup`; kube-scheduler binds none of them before it has found
+a place for `minCount` of them. The PodGroup is what schedules; the Workload says to people and tools that it belongs to
+the TrainJob.
+
+Spec and pods of a PodGroup do not change. Where the TrainJob asks for another gang, both objects are deleted and
+created again while nothing runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from trainer.api.trainjob import TrainJob
-from trainer.framework import Component, Reader, RuntimeInfo, Watch, unique_name
-from trainer.plugins.workload.versions import VERSIONS
+from trainer.api.trainingruntime import WorkloadPodGroupPolicySource
+from trainer.api.trainjob import TRAIN_JOBS, TrainJob
+from trainer.framework import (
+    CLUSTER_LACKS,
+    Ancestor,
+    Component,
+    Finding,
+    PodSet,
+    Reader,
+    Replacement,
+    Revision,
+    RuntimeInfo,
+    Watch,
+    pod_spec_of,
+    revise_while_suspended,
+    scheduler_warnings,
+    unique_name,
+)
+from trainer.kube.field_errors import FieldError, forbidden, invalid
+from trainer.kube.objects import Object, objects_in
+from trainer.kube.resource import Resource
+from trainer.plugins.workload.versions import (
+    CLAIMS,
+    DISRUPTION,
+    GATES,
+    PRIORITY,
+    TOPOLOGY,
+    VERSIONS,
+    WorkloadVersion,
+)
+from trainer.workloads import JOBSETS
 
 TEMPLATE = "trainer"
 """Name of the template of the gang in its Workload, and part of the name of its PodGroup (KEP-3015)."""
 
+_UNSERVED = (
+    "the cluster does not serve podgroups.scheduling.k8s.io; it needs Kubernetes 1.36 or later with "
+    "--feature-gates=GenericWorkload=true and --runtime-config=scheduling.k8s.io/v1beta1=true (Kubernetes 1.36: "
+    "v1alpha2) of kube-apiserver, the feature gate GenericWorkload of kube-controller-manager, and GenericWorkload and "
+    "GangScheduling of kube-scheduler"
+)
+_OLD_JOBSET = "the JobSet of the cluster does not keep schedulingGroup of pods; install JobSet v0.12 or later"
+_OTHER_SCHEDULER = (
+    "is {scheduler}, which may not know PodGroups of Kubernetes and then decides about each pod alone; leave it out "
+    "for the default scheduler"
+)
+
 
 class Workload:
-    """Builds Workload and PodGroup of the nodes and assigns their pods to the group."""
+    """Builds Workload and PodGroup of the pods that train and assigns these to the group."""
 
     name = "workload"
     pod_group_policy_sources = frozenset({"workload"})
@@ -26,17 +71,130 @@ class Workload:
         self._reader = reader
 
     def watches(self) -> Iterator[Watch]:
-        """PodGroups and Workloads, if the cluster serves them."""
+        """PodGroups and Workloads, if the cluster serves them, and JobSets."""
         for version in VERSIONS:
-            yield Watch(version.pod_groups, optional=True)
+            yield Watch(version.pod_groups, optional=True, trials=version.trials())
             yield Watch(version.workloads, optional=True)
+        yield Watch(JOBSETS, triggers=False)
+
+    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[Finding]:
+        """Refuse what the cluster does not serve and claims that pods lack; warn of other schedulers."""
+        policy = info.pod_group_policy.workload
+        if policy is None:
+            return
+        version = self._version
+        if version is None:
+            yield forbidden(f"{info.runtime} {_field()}", _UNSERVED, code=CLUSTER_LACKS)
+        else:
+            yield from self._refused(version, policy, info)
+        yield from _claim_errors(info, policy)
+        yield from scheduler_warnings(
+            info, _gang(info), lambda name: name in {"", "default-scheduler"}, _OTHER_SCHEDULER
+        )
 
     def enforce_pod_group_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Name the PodGroup in the pods of the gang."""
         if info.pod_group_policy.workload is not None:
-            for pod_set in info.gang:
+            for pod_set in _gang(info):
                 pod_set.scheduling_group = unique_name(train_job, TEMPLATE)
 
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
-        """The Workload and its PodGroup."""
-        yield from ()
+        """The Workload and its PodGroup; none if the gang would have no members."""
+        policy, version = info.pod_group_policy.workload, self._version
+        size = sum(pod_set.least for pod_set in _gang(info)) if policy is not None else 0
+        if policy is None or version is None or not size:
+            return
+        group = self._group(info, policy, version, size)
+        controller = {"apiGroup": TRAIN_JOBS.group, "kind": TRAIN_JOBS.kind, "name": info.job_name}
+        templates = {"controllerRef": controller, "podGroupTemplates": [{"name": TEMPLATE} | group]}
+        yield self._component(version.workloads, info.job_name, templates, train_job)
+        reference = version.template_reference(info.job_name, TEMPLATE)
+        yield self._component(version.pod_groups, unique_name(train_job, TEMPLATE), reference | group, train_job)
+
+    @property
+    def _version(self) -> WorkloadVersion | None:
+        served = self._reader.serves
+        return next((each for each in VERSIONS if served(each.pod_groups) and served(each.workloads)), None)
+
+    def _accepts(self, version: WorkloadVersion, trial: str) -> bool:
+        return not self._reader.refusal(version.pod_groups, trial)
+
+    def _refused(
+        self, version: WorkloadVersion, policy: WorkloadPodGroupPolicySource, info: RuntimeInfo
+    ) -> Iterator[FieldError]:
+        if policy.topology_key is not None and not self._accepts(version, TOPOLOGY):
+            yield _lacks_gate(info, "topologyKey", TOPOLOGY)
+        if policy.disruption_mode == "PodGroup" and not self._accepts(version, DISRUPTION):
+            yield _lacks_gate(info, "disruptionMode", DISRUPTION)
+
+    def _group(
+        self, info: RuntimeInfo, policy: WorkloadPodGroupPolicySource, version: WorkloadVersion, size: int
+    ) -> Object:
+        """What PodGroup and template have in common."""
+        group: Object = {"schedulingPolicy": {"gang": {"minCount": size}}}
+        if policy.topology_key is not None:
+            group["schedulingConstraints"] = {"topology": [{"key": policy.topology_key}]}
+        if policy.disruption_mode == "PodGroup":
+            group["disruptionMode"] = version.disrupted_together
+        specs = [_pod_spec(info, pod_set) for pod_set in _gang(info)]
+        classes = [spec["priorityClassName"] for spec in specs if spec.get("priorityClassName")]
+        if classes and self._accepts(version, PRIORITY):
+            group["priorityClassName"] = classes[-1]
+        if policy.resource_claims and self._accepts(version, CLAIMS):
+            claims = {claim.get("name"): claim for claim in objects_in(specs[0].get("resourceClaims"))}
+            group["resourceClaims"] = [claims[name] for name in policy.resource_claims]
+        return group
+
+    def _component(self, resource: Resource, name: str, spec: Object, train_job: TrainJob) -> Component:
+        metadata = {"name": name, "namespace": train_job.metadata.namespace}
+        obj = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "spec": spec}
+        return Component(
+            resource,
+            obj,
+            revise=_replaced(revise_while_suspended(self._reader, train_job, obj)),
+            fixed=spec,
+            delete_when_finished=True,
+        )
+
+
+def _replaced(revise: Callable[[Object], Revision | None]) -> Callable[[Object], Revision | None]:
+    def replaced(existing: Object) -> Revision | None:
+        revision = revise(existing)
+        return None if revision is None else replace(revision, replacement=Replacement())
+
+    return replaced
+
+
+def _gang(info: RuntimeInfo) -> list[PodSet]:
+    """The members of `RuntimeInfo.gang` that train: initializers may be among them in other API versions."""
+    return [each for each in info.gang if each.ancestor == Ancestor.TRAINER or each.main is not None]
+
+
+def _pod_spec(info: RuntimeInfo, pod_set: PodSet) -> Object:
+    return pod_spec_of(info.job_of(pod_set))
+
+
+def _field(name: str = "") -> str:
+    return f"spec.podGroupPolicy.workload{name and '.'}{name}"
+
+
+def _lacks_gate(info: RuntimeInfo, name: str, trial: str) -> FieldError:
+    rule = f"the API server refuses it; switch on the feature gate {GATES[trial]} of kube-apiserver and kube-scheduler"
+    return forbidden(f"{info.runtime} {_field(name)}", rule, code=CLUSTER_LACKS)
+
+
+def _claim_errors(info: RuntimeInfo, policy: WorkloadPodGroupPolicySource) -> Iterator[FieldError]:
+    """Claims of the group that pods lack, or that are not the same in all of them."""
+    gang = _gang(info)
+    for name in policy.resource_claims or ():
+        path, first = f"{info.runtime} {_field('resourceClaims')}", None
+        for pod_set in gang:
+            claims = objects_in(_pod_spec(info, pod_set).get("resourceClaims"))
+            claim = next((each for each in claims if each.get("name") == name), None)
+            if claim is None:
+                rule = f"names no claim in spec.resourceClaims of the pods of {pod_set.name}; add it there"
+                yield invalid(path, name, rule)
+            elif first is not None and claim != first:
+                rule = f"names another claim in {pod_set.name} than in {gang[0].name}; a gang shares one"
+                yield invalid(path, name, rule)
+            first = first or claim

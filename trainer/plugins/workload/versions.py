@@ -1,15 +1,34 @@
-"""The versions of Kubernetes' Workload API, and in what they differ.
+"""The versions of Kubernetes' Workload API, in what they differ, and which of their fields feature gates may refuse.
 
 v1alpha2 is that of Kubernetes 1.36, v1beta1 that of 1.37; no cluster serves objects of one in the other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from trainer.framework import Trial
+from trainer.kube.objects import Object
 from trainer.kube.resource import Resource
 
 GROUP = "scheduling.k8s.io"
+
+PROTECTION = "scheduling.k8s.io/podgroup-protection"
+"""Finalizer of PodGroups: kube-controller-manager takes it off when no pod is a member any more."""
+
+TOPOLOGY = "topology"
+DISRUPTION = "disruption"
+PRIORITY = "priority"
+CLAIMS = "claims"
+
+GATES: Mapping[str, str] = {
+    TOPOLOGY: "TopologyAwareWorkloadScheduling",
+    DISRUPTION: "WorkloadAwarePreemption",
+    PRIORITY: "WorkloadAwarePreemption",
+    CLAIMS: "DRAWorkloadResourceClaims",
+}
+"""Feature gates of Kubernetes by the trial that fails without them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +41,33 @@ class WorkloadVersion:
     workloads: Resource
     scheduled: str
     """Type of the condition of a PodGroup that says whether its gang has found a place."""
+
+    @property
+    def disrupted_together(self) -> Object | str:
+        """The `disruptionMode` of a group of which the scheduler preempts all pods or none."""
+        return "PodGroup" if self.name == "v1alpha2" else {"all": {}}
+
+    def template_reference(self, workload: str, template: str) -> Object:
+        """The part of a PodGroup's spec that says from which template of which Workload it was made."""
+        if self.name == "v1alpha2":
+            names = {"workloadName": workload, "podGroupTemplateName": template}
+            return {"podGroupTemplateRef": {"workload": names}}
+        return {"workloadRef": {"workloadName": workload, "templateName": template}}
+
+    def trials(self) -> Mapping[str, Trial]:
+        """PodGroups with one field each that a feature gate may refuse."""
+        claim = {"name": "shared", "resourceClaimTemplateName": "shared"}
+        return {
+            TOPOLOGY: self._trial({"schedulingConstraints": {"topology": [{"key": "kubernetes.io/hostname"}]}}),
+            DISRUPTION: self._trial({"disruptionMode": self.disrupted_together}),
+            PRIORITY: self._trial({"priorityClassName": "system-node-critical"}),  # a class that every cluster has
+            CLAIMS: self._trial({"resourceClaims": [claim]}, "spec.resourceClaims"),
+        }
+
+    def _trial(self, spec: Object, field: str = "") -> Trial:
+        gang = {"schedulingPolicy": {"gang": {"minCount": 1}}}
+        kind = self.pod_groups
+        return Trial({"apiVersion": kind.api_version, "kind": kind.kind, "spec": gang | spec}, field)
 
 
 def _version(name: str, scheduled: str) -> WorkloadVersion:
