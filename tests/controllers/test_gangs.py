@@ -9,9 +9,9 @@ from tests.framework.samples import replicated_job, runtime_object, train_job_ob
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import LIMIT_RANGES, RUNTIME_CLASSES, Resource
-from trainer.plugins import coscheduling, volcano
+from trainer.plugins import coscheduling, volcano, workload
 from trainer.workloads import JOBSETS
-from trainer_kube_testing import statuses
+from trainer_kube_testing import settle, statuses
 
 KINDS = {"coscheduling": coscheduling.POD_GROUPS, "volcano": volcano.POD_GROUPS}
 
@@ -115,3 +115,119 @@ async def test_a_gang_whose_jobset_the_cluster_refuses_heals(cluster: Cluster, s
         assert job["template"]["spec"]["template"]["spec"]["containers"][0]["image"] == "fixed"
         assert cluster.client.objects(kind) == []
         assert cluster.train_job["status"]["state"] == "Created"
+
+
+VERSION = workload.VERSIONS[0]
+FINALIZER = "scheduling.k8s.io/podgroup-protection"
+
+
+def serve_workloads(cluster: Cluster) -> None:
+    """The cluster serves the Workload API."""
+    for resource in (VERSION.pod_groups, VERSION.workloads):
+        cluster.client.serve(resource)
+    cluster.client.add(runtime_object(replicated_job("node"), policy={"numNodes": 2}, podGroupPolicy={"workload": {}}))
+
+
+async def protect(cluster: Cluster) -> None:
+    """The controller of PodGroups keeps those that have members."""
+    (group,) = cluster.client.objects(VERSION.pod_groups)
+    metadata = group["metadata"] | {"finalizers": [FINALIZER]}
+    await cluster.put(group | {"metadata": metadata})
+
+
+async def unprotect(cluster: Cluster) -> None:
+    """No pod is a member any more."""
+    (group,) = cluster.client.objects(VERSION.pod_groups)
+    cluster.client.remove(VERSION.pod_groups, name_of(group), "default")
+    await settle()
+
+
+def sizes(cluster: Cluster) -> list[tuple[int, bool]]:
+    """How many pods each gang needs, and whether it is being deleted."""
+    return [
+        (group["spec"]["schedulingPolicy"]["gang"]["minCount"], "deletionTimestamp" in group["metadata"])
+        for group in cluster.client.objects(VERSION.pod_groups)
+    ]
+
+
+async def test_a_group_that_fits_before_pods_start(cluster: Cluster) -> None:
+    """A training is resumed with fewer nodes once a PodGroup of that size exists; meanwhile it says who is awaited."""
+    serve_workloads(cluster)
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await protect(cluster)
+        await cluster.run_jobset(active=1, ready=1)
+        await cluster.change(cluster.train_job, suspend=True)
+        await cluster.run_jobset(suspended=1)
+        assert sizes(cluster) == [(2, False)]
+
+        await cluster.change(cluster.train_job, trainer={"numNodes": 1}, suspend=False)
+        await cluster.collect()
+        assert (sizes(cluster), cluster.jobsets) == ([(2, True)], [])
+        awaited = (
+            "Succeeded to create Jobs; PodGroup is made anew once kube-controller-manager has taken its finalizer off, "
+            "which it does when no pod is a member any more"
+        )
+        assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", awaited)
+
+        cluster.client.remove(VERSION.workloads, "demo", "default")
+        await unprotect(cluster)
+        (job,) = cluster.jobset["spec"]["replicatedJobs"]
+        assert (sizes(cluster), job["template"]["spec"]["parallelism"]) == ([(1, False)], 1)
+        assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", "Succeeded to create Jobs")
+        (of_train_job,) = cluster.client.objects(VERSION.workloads)
+        (template,) = of_train_job["spec"]["podGroupTemplates"]
+        assert template["schedulingPolicy"] == {"gang": {"minCount": 1}}
+
+
+async def test_the_group_of_a_gang_that_runs_stays(cluster: Cluster) -> None:
+    """Nothing of it is changed or deleted while pods run, whatever the TrainJob asks for; and all of it at the end."""
+    serve_workloads(cluster)
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.run_jobset(active=1, ready=1)
+        before = cluster.client.objects(VERSION.pod_groups), cluster.client.objects(VERSION.workloads)
+        await cluster.put(runtime_object(replicated_job("node"), policy={"numNodes": 3}))
+        await cluster.put(cluster.train_job | {"spec": cluster.train_job["spec"] | {"trainer": {"numNodes": 4}}})
+        await cluster.resync()
+        assert (cluster.client.objects(VERSION.pod_groups), cluster.client.objects(VERSION.workloads)) == before
+
+        await cluster.run_jobset("Completed", succeeded=1)
+        assert (cluster.client.objects(VERSION.pod_groups), cluster.client.objects(VERSION.workloads)) == ([], [])
+
+
+async def test_a_group_that_others_delete(cluster: Cluster) -> None:
+    """A training that was never created waits for the end of the deletion, and one that runs gets another group."""
+    serve_workloads(cluster)
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.run_jobset(active=1, ready=1)
+        await unprotect(cluster)
+        assert sizes(cluster) == [(2, False)]
+        assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", "Succeeded to create Jobs")
+
+
+async def test_a_group_that_goes_before_jobs_are_created(cluster: Cluster) -> None:
+    """The condition says that there are no Jobs yet, and why."""
+    serve_workloads(cluster)
+    refusal = cluster.client.faults.fail(
+        statuses.invalid("JobSet", JOBSETS.group, "demo", [FieldError("", "no such image")]),
+        verb="apply",
+        resource=JOBSETS,
+        times=None,
+    )
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await protect(cluster)
+        (group,) = cluster.client.objects(VERSION.pod_groups)
+        await cluster.client.delete(VERSION.pod_groups, name_of(group), "default")
+        refusal.end()
+        await cluster.clock.advance(60)
+        found = cluster.condition("Created")
+        assert found is not None
+        assert (cluster.jobsets, found[:2]) == ([], ("False", "JobsCreationFailed"))
+        assert found[2].startswith("No Jobs yet: PodGroup is made anew once kube-controller-manager")
+
+        await unprotect(cluster)
+        assert len(cluster.jobsets) == 1
+        assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", "Succeeded to create Jobs")

@@ -11,9 +11,11 @@ from tests.plugins.test_jobset import static_reader
 from trainer.api.trainjob import TrainJob
 from trainer.framework import Component, Pipeline, Registry, Revision
 from trainer.kube.objects import Object
+from trainer.plugins.coscheduling import Coscheduling
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.jobset.revision import SUSPEND
 from trainer.plugins.plainml import PlainML
+from trainer.plugins.workload import Workload
 
 NONE = {"name": "node", "ready": 0, "succeeded": 0, "failed": 0, "active": 0, "suspended": 1}
 LARGE = {"limits": {"cpu": "2"}}
@@ -21,26 +23,28 @@ STARTED = {"startTime": "2026-01-01T00:00:00Z"}
 SCALE = {"scale": {"nodes": 2, "minNodes": 1, "maxNodes": 4, "selector": "a=b"}}
 
 
-def component(job: TrainJob, *pods: Object, **jobset: Any) -> Component:
-    """The JobSet of a TrainJob whose runtime has an initializer; there are these pods."""
-    pipeline = Pipeline(Registry([PlainML(), JobSetPlugin(static_reader(*pods))]))
-    blueprint = runtime(
-        replicated_job("load"), replicated_job("node", MOUNTING) if jobset else replicated_job("node"), jobset=jobset
-    )
-    (built,) = pipeline.build(job, blueprint)
-    return built
+def component(job: TrainJob, *pods: Object, gang: str = "", **jobset: Any) -> Component:
+    """The JobSet of a TrainJob whose runtime has an initializer, and perhaps a gang; there are these pods."""
+    reader = static_reader(*pods)
+    pipeline = Pipeline(Registry([PlainML(), Coscheduling(reader), Workload(reader), JobSetPlugin(reader)]))
+    policy: Any = {"podGroupPolicy": {gang: {}}} if gang else {}
+    node = replicated_job("node", MOUNTING) if jobset else replicated_job("node")
+    blueprint = runtime(replicated_job("load"), node, jobset=jobset, **policy)
+    return next(each for each in pipeline.build(job, blueprint) if each.runs_pods)
 
 
-def existing_of(job: TrainJob, *, status: Object | None = None, note: str = "true", **jobset: Any) -> Object:
+def existing_of(
+    job: TrainJob, *, status: Object | None = None, note: str = "true", gang: str = "", **jobset: Any
+) -> Object:
     """The JobSet as it is stored once the TrainJob was suspended."""
-    found = component(job, **jobset).object
+    found = component(job, gang=gang, **jobset).object
     metadata = found["metadata"] | {"annotations": {SUSPEND: note}, "resourceVersion": "7", "uid": "j"}
     return found | {"metadata": metadata, "status": status or {}}
 
 
-def revised(after: TrainJob, existing: Object, *pods: Object, **jobset: Any) -> Revision:
+def revised(after: TrainJob, existing: Object, *pods: Object, gang: str = "", **jobset: Any) -> Revision:
     """What follows for the existing JobSet."""
-    revise = component(after, *pods, **jobset).revise
+    revise = component(after, *pods, gang=gang, **jobset).revise
     assert revise is not None
     revision = revise(existing)
     assert revision is not None
@@ -122,6 +126,25 @@ def test_tolerations_of_what_was_never_resumed(note: str, is_replaced: bool, sus
     revision = revised(train_job(suspend=suspend, **override(tolerations=[{"key": "flavor"}])), existing)
     assert (revision.replacement is not None) is is_replaced
     assert revision.object["metadata"]["annotations"][SUSPEND] == (note if suspend else "false")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_replaced"),
+    [
+        pytest.param("", "workload", True, id="into-a-group"),
+        pytest.param("workload", "", True, id="out-of-a-group"),
+        pytest.param("coscheduling", "workload", True, id="from-another-scheduler"),
+        pytest.param("workload", "coscheduling", True, id="to-another-scheduler"),
+        pytest.param("workload", "workload", False, id="same-group"),
+        pytest.param("", "coscheduling", False, id="labels-are-added"),
+    ],
+)
+def test_gangs_of_another_scheduler(before: str, after: str, is_replaced: bool) -> None:
+    """JobSet changes no schedulingGroup, and takes no label away."""
+    former = component(train_job(suspend=True), gang=before)
+    revision = revised(train_job(suspend=True), existing_of(train_job(suspend=True), gang=before), gang=after)
+    assert (revision.replacement is not None) == is_replaced
+    assert (former.fixed != component(train_job(suspend=True), gang=after).fixed) == (before != after)
 
 
 def test_what_another_jobset_is_made_for_is_recorded() -> None:
@@ -213,7 +236,7 @@ RETAINED = "JobSet creates no JobSet whose volume claims exist"
 def test_claims_of_a_jobset(retention: str | None, counts: list[Object], note: str, kept: str) -> None:
     """No data is lost, and no JobSet is deleted that could not be created again; the fields that stay say why."""
     policy = CLAIMS | ({"retentionPolicy": {"whenDeleted": retention}} if retention else {})
-    policies = {"volumeClaimPolicies": [policy]}
+    policies: Any = {"volumeClaimPolicies": [policy]}
     existing = existing_of(train_job(suspend=True), status={"replicatedJobsStatus": counts}, note=note, **policies)
     revision = revised(train_job(suspend=True, trainer={"numNodes": 2}), existing, **policies)
     assert (revision.replacement is None) is bool(kept)

@@ -163,8 +163,8 @@ class JobObjects:
             return _failed(error, is_retried=isinstance(error, BuildDefectError)), set()
         if was_created and plan.is_missing:
             await self._check_going(job)
-        ensured = await self._apply(job, plan, exists=was_created and plan.has_workload)
-        if plan.has_workload or not (ensured.exist and ensured.is_whole):
+        ensured, is_held = await self._apply(job, plan, was_created=was_created)
+        if plan.has_workload or is_held or not (ensured.exist and ensured.is_whole):
             return ensured, set()
         read = (each for each in plan.components if each.generated is None)
         return ensured, {(each.resource, each.key) for each in read}
@@ -243,7 +243,9 @@ class JobObjects:
             self._built[job.uid] = digest
         return self._built.get(job.uid) if digest is None else digest
 
-    async def _apply(self, job: Job, plan: _Plan, *, exists: bool) -> Ensured:
+    async def _apply(self, job: Job, plan: _Plan, *, was_created: bool) -> tuple[Ensured, bool]:
+        """Also returns whether no pods start for now."""
+        exists = was_created and plan.has_workload
         try:
             if plan.runtime is not None:
                 await self._keep_snapshot(job.stored, plan.runtime)
@@ -254,15 +256,20 @@ class JobObjects:
             raise
         except (ApiError, ForeignObjectError, BuildDefectError) as error:
             if not exists or isinstance(error, ForeignObjectError):
-                return _failed(error, is_retried=True)
-            return self._existing(plan.runtime_digest, f"; later changes are not applied: {error}", error=error)
-        return self._existing(
+                return _failed(error, is_retried=True), False
+            note = f"; later changes are not applied: {error}"
+            return self._existing(plan.runtime_digest, note, error=error), False
+        if result.is_held and not was_created:
+            message = f"No Jobs yet: {'; '.join(result.replaced)}"
+            return Ensured(False, ConditionReason.JOBS_CREATION_FAILED, message), True
+        ensured = self._existing(
             plan.runtime_digest,
             f"{plan.note}{_note(result)}",
             announced="".join(f"; {each}" for each in result.replaced),
             is_resumed=result.is_resumed,
             retry_after=RETRY_AFTER if result.rejected else None,
         )
+        return ensured, result.is_held
 
     def _existing(
         self,

@@ -12,7 +12,7 @@ from tests.framework.samples import train_job_object
 from tests.framework.static_reader import StaticReader
 from trainer.framework.deploying.child import APPLIED_HASH, DELETE_WHEN_FINISHED, ForeignObjectError
 from trainer.framework.deploying.deployer import ApplyResult, Deployer
-from trainer.framework.plugin_api.component import ADOPTED, Component, Loss, Revision
+from trainer.framework.plugin_api.component import ADOPTED, Component, Loss, Replacement, Revision
 from trainer.framework.plugin_api.errors import BuildDefectError, BuildError
 from trainer.framework.plugin_api.plugin_context import CacheReader
 from trainer.framework.runtimes.runtimes import RUNTIME_DIGEST
@@ -177,6 +177,61 @@ async def test_revisions(cluster: Cluster) -> None:
     cluster.reader.add(cluster.stored | {"data": {"a": "frozen"}})
     assert await cluster.deploy(component(a="3", revise=revise)) == ApplyResult()
     assert cluster.client.requests == []
+
+
+def needed(*, awaits: str = "a has let it go", a: str) -> Component:
+    """A ConfigMap that cannot change, which pods may not start without."""
+    found = component(a=a)
+    revision = Revision(found.object, replacement=Replacement())
+    return replace(found, fixed=found.object, awaits=awaits, revise=lambda _: revision)
+
+
+def resumed(*, starts_pods: bool = True) -> Component:
+    """A JobSet that is to be resumed, or else to be changed."""
+    wanted = jobset().object | {"spec": {"suspend": False}}
+    return replace(jobset(), object=wanted, revise=lambda _: Revision(wanted, starts_pods=starts_pods))
+
+
+@pytest.mark.parametrize(
+    ("awaits", "wanted", "is_held"),
+    [
+        pytest.param("a has let it go", resumed(), True, id="no-pods-start"),
+        pytest.param("a has let it go", resumed(starts_pods=False), False, id="other-changes"),
+        pytest.param("", resumed(), False, id="pods-start-without"),
+    ],
+)
+async def test_pods_do_not_start_before_what_they_need(
+    cluster: Cluster, awaits: str, wanted: Component, is_held: bool
+) -> None:
+    """From its deletion until it exists again; the result says what is awaited."""
+    suspended = replace(jobset(), object=jobset().object | {"spec": {"suspend": True}})
+    await cluster.deploy(needed(awaits=awaits, a="1"), suspended)
+    stored = cluster.stored
+    stored["metadata"]["finalizers"] = ["example.com/a"]
+    cluster.reader.add(cluster.client.add(stored))
+
+    first = await cluster.deploy(needed(awaits=awaits, a="2"), wanted)
+    again = await cluster.deploy(needed(awaits=awaits, a="2"), wanted)
+
+    words = ("ConfigMap is made anew once a has let it go",) if awaits else ()
+    assert (first.is_held, first.replaced) == (bool(awaits), ("ConfigMap is made anew",))
+    assert (again.is_held, again.replaced) == (bool(awaits), words)
+    (found,) = cluster.client.objects(JOBSETS)
+    assert found["spec"]["suspend"] == is_held
+
+    cluster.client.remove(CONFIG_MAPS, "demo", "default")
+    later = Deployer(cluster.client, StaticReader(found), cluster.clock)
+    assert await later.deploy(OWNER, [needed(awaits=awaits, a="2"), wanted]) == ApplyResult()
+    (found,) = cluster.client.objects(JOBSETS)
+    assert (cluster.stored["data"], found["spec"]["suspend"]) == ({"a": "2"}, False)
+
+
+async def test_no_pods_are_made_before_what_they_need(cluster: Cluster) -> None:
+    """What runs them is not created either."""
+    await cluster.deploy(needed(a="1"))
+    cluster.reader.add(cluster.stored | {"metadata": cluster.stored["metadata"] | {"deletionTimestamp": "now"}})
+    assert (await cluster.deployer.deploy(OWNER, [jobset(), needed(a="1")])).is_held
+    assert cluster.client.objects(JOBSETS) == []
 
 
 async def test_what_plugins_do_wrong_has_their_name(cluster: Cluster) -> None:

@@ -74,6 +74,8 @@ class ApplyResult:
     """Whether pods run although the TrainJob is suspended, see `Revision.is_resumed`."""
     replaced: tuple[str, ...] = ()
     """What is deleted to be created again, or will be, in sentences."""
+    is_held: bool = False
+    """Whether no pods start before what is deleted exists again."""
 
     def __or__(self, other: ApplyResult) -> ApplyResult:
         """The results of two objects together."""
@@ -82,6 +84,7 @@ class ApplyResult:
             self.rejected + other.rejected,
             self.is_resumed or other.is_resumed,
             self.replaced + other.replaced,
+            self.is_held or other.is_held,
         )
 
 
@@ -100,6 +103,8 @@ class _Foreign(NamedTuple):
 
 class _LeftAlone(NamedTuple):
     """It is being deleted, and is created again when it is gone, or its plugin would change nothing."""
+
+    existing: Object
 
 
 class _Outdated(NamedTuple):
@@ -196,14 +201,15 @@ class Deployer:
         result = _DONE
         for component in sorted(applied, key=lambda each: each.runs_pods):
             with self._series.call(component.plugin, "build"):
-                result |= await self._deploy(owner, component, generated)
+                if not (component.runs_pods and result.is_held and self._starts_pods(owner, component)):
+                    result |= await self._deploy(owner, component, generated)
         return result
 
     async def prune(self, owner: Object, components: Iterable[Component]) -> None:
-        """Delete what an earlier build has deployed and this one no longer contains."""
-        kept = {(component.resource, component.key) for component in components}
+        """Delete what an earlier build has deployed and this one no longer contains, in any version of its kind."""
+        kept = {(component.resource.qualified_name, component.key) for component in components}
         for resource, child in self._deployed(owner):
-            if (resource, key_of(child)) not in kept:
+            if (resource.qualified_name, key_of(child)) not in kept:
                 await self._delete(resource, child)
 
     async def delete(self, owner: Object, components: Iterable[Component]) -> None:
@@ -234,7 +240,7 @@ class Deployer:
             if replacement.meanwhile is not None:
                 result = await self._revise(owner, component, existing, replacement.meanwhile, keeps_fixed=True)
         consequence = f": {replacement.consequence}" if replacement.consequence else ""
-        return result | ApplyResult(replaced=(f"{what}{consequence}",))
+        return result | ApplyResult(replaced=(f"{what}{consequence}",), is_held=bool(component.awaits))
 
     async def _recreate(self, resource: Resource, obj: Object) -> None:
         """Delete an object of which nothing runs; its deletion triggers the reconcile that creates it again.
@@ -270,6 +276,9 @@ class Deployer:
                 await self._create(owner, component)
             case _Foreign(existing):
                 raise ForeignObjectError(component.resource, existing)
+            case _LeftAlone(existing) if component.awaits and is_being_deleted(existing):
+                what = f"{component.resource.kind} {MADE_ANEW_ONCE} {component.awaits}"
+                return ApplyResult(replaced=(what,), is_held=True)
             case _LeftAlone():
                 pass
             case _Outdated(existing, replacement):
@@ -279,6 +288,14 @@ class Deployer:
                     await self._generated.create(owner, each)
                 return await self._revise(owner, component, existing, revision)
         return _DONE
+
+    def _starts_pods(self, owner: Object, component: Component) -> bool:
+        match self._case_of(owner, component):
+            case _Missing():
+                return True
+            case _Present(_, revision):
+                return revision.starts_pods
+        return False
 
     def _case_of(self, owner: Object, component: Component) -> _Case:
         wanted, existing = component.object, self._existing(component)
@@ -290,7 +307,7 @@ class Deployer:
         if not is_being_deleted(existing):
             revision = Revision(wanted) if component.revise is None else component.revise(existing)
         if revision is None:
-            return _LeftAlone()
+            return _LeftAlone(existing)
         created_with = annotations_of(existing).get(FIXED_HASH)
         if revision.replacement is not None and created_with not in {None, hash_of(component.fixed or {})}:
             return _Outdated(existing, revision.replacement)

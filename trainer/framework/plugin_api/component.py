@@ -89,6 +89,10 @@ class Component:
     created again."""
     runs_pods: bool = False
     """Whether it starts pods: it is applied after everything that they may need. Defaults to false."""
+    awaits: str = ""
+    """For what pods must not start without: what ends its deletion, as in `a has taken its finalizer off`. While it is
+    deleted to be created again, what runs pods is neither created nor resumed, and the condition Created says so.
+    Defaults to nothing: pods may start meanwhile."""
     delete_when_finished: bool = False
     """Whether it is deleted when the TrainJob has finished. Defaults to false: it goes with the TrainJob."""
     metadata_only: bool = False

@@ -1,8 +1,9 @@
 """When a suspended JobSet is deleted and created again, because its TrainJob asks for other pods or restarts.
 
-JobSet lets neither the number nor the resources of pods change, nor how often they start again. Node selectors,
-tolerations, scheduling gates, labels and annotations may, but Jobs that exist keep what they have of them: JobSet only
-adds to them when it resumes them, so that after another admission pods would have the node selectors of both.
+JobSet lets neither the number, the resources nor the gang of pods change, nor how often they start again. Node
+selectors, tolerations, scheduling gates, labels and annotations may, but Jobs that exist keep what they have of them:
+JobSet only adds to them when it resumes them, so that after another admission pods would have the node selectors of
+both.
 
 Nothing that runs is replaced, and no data: claims of `volumeClaimPolicies` that are deleted with a JobSet keep a JobSet
 that has run, and those that are retained keep any, since JobSet creates none whose claims exist.
@@ -35,7 +36,7 @@ def fixed_of(jobset: Object) -> Object:
 
 
 def needs_another(desired: Object, existing: Object, *, was_resumed: bool) -> bool:
-    """Whether the existing JobSet has another limit of restarts, or pods of another size, or more than is asked for.
+    """Whether the existing JobSet has another limit of restarts, or pods of another size or gang, or more than wanted.
 
     What is asked for in addition is added to them. Before the JobSet was ever resumed its tolerations are no reason:
     older releases of Kueue name those of a flavor alone, and count on JobSet to keep the others.
@@ -44,7 +45,9 @@ def needs_another(desired: Object, existing: Object, *, was_resumed: bool) -> bo
     lists = _LISTS if was_resumed else _GATES
     has_others = wanted.keys() != present.keys() or _restarts_of(desired) != _restarts_of(existing)
     return has_others or any(
-        _has_another_size(wanted[name], present[name]) or _has_more(wanted[name], present[name], lists)
+        _has_another_size(wanted[name], present[name])
+        or wanted[name].get("group") != present[name].get("group")
+        or _has_more(wanted[name], present[name], lists)
         for name in wanted
     )
 
@@ -117,11 +120,14 @@ def _pods_of(job: Object) -> Object:
     spec = job["template"]["spec"]
     pod, metadata = mapping_at(spec, "template", "spec"), mapping_at(spec, "template", "metadata")
     containers = (*(pod.get("initContainers") or []), *(pod.get("containers") or []))
+    group = mapping_at(pod, "schedulingGroup")
     return {
         "size": [job.get("replicas", 1), *(spec.get(name, 1) for name in _SIZE)],
         "resources": {each["name"]: each["resources"] for each in containers if each.get("resources")},
         **{name: (pod if name == "nodeSelector" else metadata).get(name) or {} for name in _MAPS},
         **{name: pod.get(name) or [] for name in _LISTS},
+        # Absent without a group: what JobSets of earlier releases were created with has to stay the same.
+        **({"group": group} if group else {}),
     }
 
 

@@ -10,8 +10,7 @@ created again while nothing runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 
 from trainer.api.trainingruntime import WorkloadPodGroupPolicySource
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
@@ -27,18 +26,18 @@ from trainer.framework import (
     RuntimeInfo,
     Watch,
     pod_spec_of,
-    revise_while_suspended,
     scheduler_warnings,
     unique_name,
 )
 from trainer.kube.field_errors import FieldError, forbidden, invalid
-from trainer.kube.objects import Object, objects_in
+from trainer.kube.objects import Object, ObjectKey, objects_in
 from trainer.kube.resource import Resource
 from trainer.plugins.workload.versions import (
     CLAIMS,
     DISRUPTION,
     GATES,
     PRIORITY,
+    SCHEDULING_GROUP,
     TOPOLOGY,
     VERSIONS,
     WorkloadVersion,
@@ -55,6 +54,8 @@ _UNSERVED = (
     "GangScheduling of kube-scheduler"
 )
 _OLD_JOBSET = "the JobSet of the cluster does not keep schedulingGroup of pods; install JobSet v0.12 or later"
+_UNPROTECTED = "kube-controller-manager has taken its finalizer off, which it does when no pod is a member any more"
+_MEMBERSHIP = "workload-membership"
 _OTHER_SCHEDULER = (
     "is {scheduler}, which may not know PodGroups of Kubernetes and then decides about each pod alone; leave it out "
     "for the default scheduler"
@@ -75,7 +76,7 @@ class Workload:
         for version in VERSIONS:
             yield Watch(version.pod_groups, optional=True, trials=version.trials())
             yield Watch(version.workloads, optional=True)
-        yield Watch(JOBSETS, triggers=False)
+        yield Watch(JOBSETS, triggers=False, trials={_MEMBERSHIP: SCHEDULING_GROUP})
 
     def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[Finding]:
         """Refuse what the cluster does not serve and claims that pods lack; warn of other schedulers."""
@@ -87,6 +88,8 @@ class Workload:
             yield forbidden(f"{info.runtime} {_field()}", _UNSERVED, code=CLUSTER_LACKS)
         else:
             yield from self._refused(version, policy, info)
+        if self._reader.refusal(JOBSETS, _MEMBERSHIP):
+            yield forbidden(f"{info.runtime} {_field()}", _OLD_JOBSET, code=CLUSTER_LACKS)
         yield from _claim_errors(info, policy)
         yield from scheduler_warnings(
             info, _gang(info), lambda name: name in {"", "default-scheduler"}, _OTHER_SCHEDULER
@@ -109,7 +112,8 @@ class Workload:
         templates = {"controllerRef": controller, "podGroupTemplates": [{"name": TEMPLATE} | group]}
         yield self._component(version.workloads, info.job_name, templates, train_job)
         reference = version.template_reference(info.job_name, TEMPLATE)
-        yield self._component(version.pod_groups, unique_name(train_job, TEMPLATE), reference | group, train_job)
+        name = unique_name(train_job, TEMPLATE)
+        yield self._component(version.pod_groups, name, reference | group, train_job, awaits=_UNPROTECTED)
 
     @property
     def _version(self) -> WorkloadVersion | None:
@@ -145,24 +149,20 @@ class Workload:
             group["resourceClaims"] = [claims[name] for name in policy.resource_claims]
         return group
 
-    def _component(self, resource: Resource, name: str, spec: Object, train_job: TrainJob) -> Component:
+    def _component(
+        self, resource: Resource, name: str, spec: Object, train_job: TrainJob, *, awaits: str = ""
+    ) -> Component:
         metadata = {"name": name, "namespace": train_job.metadata.namespace}
         obj = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "spec": spec}
-        return Component(
-            resource,
-            obj,
-            revise=_replaced(revise_while_suspended(self._reader, train_job, obj)),
-            fixed=spec,
-            delete_when_finished=True,
-        )
+        jobset = ObjectKey(train_job.metadata.namespace or "", train_job.metadata.name)
 
+        def revise(_existing: Object) -> Revision | None:
+            # Also while the TrainJob is suspended: its pods run until the JobSet is.
+            present = self._reader.get(JOBSETS, jobset)
+            runs = present is not None and not present["spec"].get("suspend")
+            return None if runs else Revision(obj, replacement=Replacement())
 
-def _replaced(revise: Callable[[Object], Revision | None]) -> Callable[[Object], Revision | None]:
-    def replaced(existing: Object) -> Revision | None:
-        revision = revise(existing)
-        return None if revision is None else replace(revision, replacement=Replacement())
-
-    return replaced
+        return Component(resource, obj, revise=revise, fixed=spec, awaits=awaits, delete_when_finished=True)
 
 
 def _gang(info: RuntimeInfo) -> list[PodSet]:

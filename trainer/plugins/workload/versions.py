@@ -11,16 +11,41 @@ from dataclasses import dataclass
 from trainer.framework import Trial
 from trainer.kube.objects import Object
 from trainer.kube.resource import Resource
+from trainer.workloads import JOBSETS
 
 GROUP = "scheduling.k8s.io"
-
-PROTECTION = "scheduling.k8s.io/podgroup-protection"
-"""Finalizer of PodGroups: kube-controller-manager takes it off when no pod is a member any more."""
 
 TOPOLOGY = "topology"
 DISRUPTION = "disruption"
 PRIORITY = "priority"
 CLAIMS = "claims"
+
+SCHEDULING_GROUP = Trial(
+    {
+        "apiVersion": JOBSETS.api_version,
+        "kind": JOBSETS.kind,
+        "spec": {
+            "replicatedJobs": [
+                {
+                    "name": "node",
+                    "template": {
+                        "spec": {
+                            "template": {
+                                "spec": {
+                                    "restartPolicy": "Never",
+                                    "containers": [{"name": "node", "image": "none"}],
+                                    "schedulingGroup": {"podGroupName": "none"},
+                                }
+                            }
+                        }
+                    },
+                }
+            ]
+        },
+    },
+    "spec.replicatedJobs.template.spec.template.spec.schedulingGroup",
+)
+"""A JobSet whose pods are in a group, which its CRD keeps since v0.12."""
 
 GATES: Mapping[str, str] = {
     TOPOLOGY: "TopologyAwareWorkloadScheduling",
