@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from trainer.kube.objects import Object, is_at_its_end, mapping_at, objects_in, set_condition
+from trainer.kube.objects import Object, holders_at, is_at_its_end, mapping_at, objects_in, set_condition
 
 DELETED = {"deletionTimestamp": "2026-11-21T12:00:00Z"}
 
@@ -75,3 +75,20 @@ def test_set_condition(present: list[Object], status: str, expected: list[tuple[
     assert [(each["type"], each["status"], each["lastTransitionTime"]) for each in conditions] == expected
     assert next(each["reason"] for each in conditions if each["type"] == "Ready") == "Again"
     assert present == unchanged
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "expected"),
+    [
+        pytest.param({"spec": {"claims": []}}, "spec.claims", [[]], id="field"),
+        pytest.param({"spec": {}}, "spec.claims", [], id="absent"),
+        pytest.param({"spec": None}, "spec.claims", [], id="no mapping on the way"),
+        pytest.param({"jobs": [{"name": "a"}, {}, 1, {"name": "b"}]}, "jobs.name", ["a", "b"], id="items of a list"),
+        pytest.param({"jobs": [{"spec": {"x": 1}}, {"spec": {}}]}, "jobs.spec.x", [1], id="below the items"),
+        pytest.param([{"name": "a"}], "name", ["a"], id="a list itself"),
+        pytest.param(None, "name", [], id="nothing"),
+    ],
+)
+def test_holders_at(value: Any, path: str, expected: list[Any]) -> None:
+    """Every mapping that has the field, with the field's name in it."""
+    assert [holder[name] for holder, name in holders_at(value, path)] == expected

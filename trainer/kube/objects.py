@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 Object: TypeAlias = dict[str, Any]
@@ -31,6 +31,21 @@ def mapping_at(value: Any, *path: str) -> Object:
 def objects_in(value: Any) -> list[Object]:
     """The objects in a list that nobody has validated; empty if it is no list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def holders_at(value: Any, path: str) -> Iterator[tuple[Object, str]]:
+    """The mappings that have the field of a path such as `spec.containers.image`, and its name in them.
+
+    Each item of a list on the way counts. Of something that nobody has validated.
+    """
+    name, _, rest = path.partition(".")
+    for each in objects_in(value) if isinstance(value, list) else [value]:
+        if not isinstance(each, dict) or name not in each:
+            continue
+        if rest:
+            yield from holders_at(each[name], rest)
+        else:
+            yield each, name
 
 
 def metadata_of(obj: Mapping[str, Any]) -> dict[str, Any]:

@@ -90,6 +90,18 @@ class FakeClient(Client):
         """Serve a resource no more, as when its definition is deleted: its objects go, and then its watches end."""
         self.fake_server.withdraw(resource)
 
+    def close_gate(self, resource: Resource, field: str, *, drops: bool = False) -> None:
+        """Switch off the feature gate of a field, such as `spec.resourceClaims`.
+
+        Requests that bring the field are refused as invalid, or with `drops` it is dropped in silence; objects that
+        have it keep it. The path names no items of lists: each counts.
+        """
+        self.fake_server.gates.close(resource, field, drops=drops)
+
+    def open_gate(self, resource: Resource, field: str) -> None:
+        """Switch it on again, as all are at the start."""
+        self.fake_server.gates.open(resource, field)
+
     def add(self, obj: Object) -> Object:
         """Store or replace an object as somebody else would, status included, without recording a request.
 
@@ -149,6 +161,7 @@ class FakeClient(Client):
             request.options if is_deletion else sent,
             field_manager=request.field_manager,
             selection=request.selection if verb is Verb.DELETE_COLLECTION else None,
+            dry_run=request.dry_run,
         )
         return await self._answer(recorded, lambda: self._act(request, key, sent))
 
@@ -216,10 +229,19 @@ class FakeClient(Client):
         *,
         field_manager: str | None = "",
         selection: Selection | None = None,
+        dry_run: bool = False,
     ) -> RecordedRequest:
         time = self.fake_server.clock.monotonic()
         return RecordedRequest(
-            verb, resource, *key, subresource or "", body, field_manager or "", selection=selection, time=time
+            verb,
+            resource,
+            *key,
+            subresource or "",
+            body,
+            field_manager or "",
+            selection=selection,
+            dry_run=dry_run,
+            time=time,
         )
 
     async def _answer(self, request: RecordedRequest, act: Callable[[], _T]) -> _T:

@@ -28,6 +28,8 @@ class RecordedRequest:
     field_manager: str = ""
     selection: Selection | None = None
     """The selection of a list, a watch or a deletion of a collection; None for all others."""
+    dry_run: bool = False
+    """Whether it was to store nothing."""
     time: float = 0.0
     """When it arrived, by the monotonic time of the fake's clock."""
 

@@ -1,9 +1,9 @@
 """The server behind `FakeClient`: what requests do to the objects in its storage.
 
 Built: optimistic locking, generateName, generations, the status, binding and token subresources, finalizers and the
-policies of deletion, field managers, all patch types, streaming lists. Left out, since it belongs to single kinds or to
-controllers: validation against schemas, defaults, admission, scales, garbage collection, the deletion of namespaces,
-and that pods stay until a kubelet has ended them.
+policies of deletion, field managers, all patch types, streaming lists, fields behind gates. Left out, since it belongs
+to single kinds or to controllers: validation against schemas, defaults, admission, scales, garbage collection, the
+deletion of namespaces, and that pods stay until a kubelet has ended them.
 
 Field managers and strategic merge patches see every object as `_ANY_KIND`.
 """
@@ -29,6 +29,7 @@ from trainer_kube_testing.api_semantics.json_patch import json_patch
 from trainer_kube_testing.api_semantics.patches import PatchError, merge_patch, strategic_merge_patch
 from trainer_kube_testing.api_semantics.value_types import Typing
 from trainer_kube_testing.container_logs import FakeLog
+from trainer_kube_testing.field_gates import FieldGates
 from trainer_kube_testing.storage import FakeStorage, Stored, parse_version
 from trainer_kube_testing.watches import StreamingLists, WatchStart, bookmark
 
@@ -103,6 +104,7 @@ class FakeServer:
         self.storage = FakeStorage()
         self.logs: dict[tuple[str, str, str | None], FakeLog] = {}
         """By namespace, pod and container; None stands for all other containers."""
+        self.gates = FieldGates()
         self._numbers = itertools.count(1)
         for resource in resources:
             self.serve(resource)
@@ -183,6 +185,7 @@ class FakeServer:
         _check_types(resource, obj)
         if self.storage.find(resource, key) is not None:
             raise statuses.already_exists(resource, key.name)
+        self.gates.admit(resource, key.name, obj)
         kept = {name: value for name, value in metadata.items() if name not in _SERVER_SET}
         new = self._prepared(_without_status(obj) | {"metadata": kept}, resource)
         if dry_run:
@@ -244,6 +247,7 @@ class FakeServer:
             reset_fields=None if subresource else ("status",),
         )
         if stored is None:
+            self.gates.admit(resource, key.name, merged)
             return self.storage.put(resource, self._prepared(merged, resource)).copy()
         return self._write(resource, stored, merged, subresource)
 
@@ -301,6 +305,7 @@ class FakeServer:
         old = stored.obj
         before = metadata_of(old)
         _check_preconditions(resource, before, metadata_of(new))
+        self.gates.admit(resource, str(before["name"]), new, old)
         if subresource == "status":
             managers = {name: value for name, value in metadata_of(new).items() if name == "managedFields"}
             written = _without_status(old) | {"metadata": before | managers} | _status(new)
