@@ -181,15 +181,15 @@ async def test_nothing_is_added_to_a_manager_that_stops(manager: Manager) -> Non
 
 
 async def test_runnable_that_returns_before_it_has_started(manager: Manager) -> None:
-    """It has nothing to do, so nobody waits for it."""
+    """It has nothing to do, so nobody waits for it, also where others of its group take longer."""
 
     async def nothing() -> None:
         """Nothing."""
 
+    manager.add(anyio.sleep_forever, name="slow", group=Group.OTHERS, started=settle)
     manager.add(nothing, name="nothing", group=Group.OTHERS, started=anyio.sleep_forever)
     running = asyncio.create_task(manager.run())
-    await settle()
-    assert manager.is_ready
+    await manager.wait_for_start()
     manager.stop()
     await running
 

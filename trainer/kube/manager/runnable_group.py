@@ -108,9 +108,12 @@ class RunnableGroup:
             await event()
             tasks.cancel_scope.cancel()
 
+        returned = self._returned.get(runnable)
+        if returned is None:  # while the group waited for another
+            return
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(until, started)
-            tasks.start_soon(until, self._returned[runnable].wait)
+            tasks.start_soon(until, returned.wait)
 
     def _launch(self, runnable: Runnable) -> None:
         assert self._tasks is not None
