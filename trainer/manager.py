@@ -35,6 +35,7 @@ from trainer.framework.startup.discovery import (
     make_registry,
 )
 from trainer.framework.startup.registry import Registry
+from trainer.framework.startup.trials import Trials
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.election.leader_election import default_identity
@@ -142,6 +143,8 @@ def build_manager(
         devices=configuration.device_table(reader),
         metrics=manager.metrics,
     )
+    trials = Trials(client, reader.refusals, only_namespace or namespace, manager.clock)
+    manager.add(trials.run, name="trials", group=Group.OTHERS, started=trials.wait_for_sync)
     controller = TrainJobController(
         manager,
         pipeline,
@@ -150,6 +153,7 @@ def build_manager(
         max_concurrent_reconciles=settings.train_job_concurrency,
         keeps_digest=served.is_extended,
         take_over=TakeOver(manager.client, reader) if served.version == "v1alpha1" else None,
+        trials=trials,
     )
     if authority is not None:
         manager.add(partial(_follow_authority, authority, controller), name="authority of the status server")

@@ -128,8 +128,9 @@ class Cluster:
 
     @property
     def writes(self) -> list[RecordedRequest]:
-        """The manager's requests that are not reads; `update` is the user's."""
-        return [request for request in self.client.requests if request.verb not in {"get", "list", "watch", "update"}]
+        """The manager's requests that change something; `update` is the user's."""
+        reads = {"get", "list", "watch", "update"}
+        return [each for each in self.client.requests if each.verb not in reads and not each.dry_run]
 
     def condition(self, condition_type: str) -> tuple[str, str, str] | None:
         """Status, reason and message of a condition of the TrainJob."""

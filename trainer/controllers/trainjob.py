@@ -20,6 +20,7 @@ from trainer.framework.plugin_api.extension_points import Watch
 from trainer.framework.plugin_api.plugin_context import CacheReader
 from trainer.framework.plugin_api.reports import Outcome
 from trainer.framework.runtimes.runtimes import Runtimes
+from trainer.framework.startup.trials import Trials
 from trainer.framework.status.status import Ensured, has_ended, next_status
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.informer import Informer
@@ -29,7 +30,7 @@ from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.handlers import MapFunction, owner_key
 from trainer.kube.controller.predicates import any_of, generation_changed
 from trainer.kube.controller.reconcile import Result
-from trainer.kube.controller.sources import Availability, Kind
+from trainer.kube.controller.sources import Announcer, Availability, Kind
 from trainer.kube.errors import NotFoundError, TerminalError
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.logger import get_logger
@@ -50,7 +51,8 @@ class TrainJobController:
     """Registers a controller with the manager; `runtimes` finds the runtimes of TrainJobs for admission.
 
     `keeps_digest` says whether the status of TrainJobs has the field `runtimeDigest`. `take_over` is for TrainJobs that
-    another manager has made; by default there are none.
+    another manager has made; by default there are none. `trials` gets those of the plugins; by default they are left
+    out.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class TrainJobController:
         max_concurrent_reconciles: int = 5,
         keeps_digest: bool = True,
         take_over: TakeOver | None = None,
+        trials: Trials | None = None,
     ) -> None:
         selection = Selection(namespace=namespace)
         train_jobs = manager.informer(TRAIN_JOBS, selection)
@@ -95,13 +98,15 @@ class TrainJobController:
         controller.watches(CLUSTER_TRAINING_RUNTIMES, of_runtime)
         of_snapshot = self._map(Watch(CONFIG_MAPS))
         controller.watches(CONFIG_MAPS, of_snapshot, selection=runtimes.snapshots, predicate=_is_gone)
-        self._watch_for_plugins(pipeline.watches(), manager, namespace)
+        self._watch_for_plugins(pipeline.watches(), manager, namespace, trials)
 
-    def _watch_for_plugins(self, watches: Iterable[Watch], manager: Manager, namespace: str | None) -> None:
+    def _watch_for_plugins(
+        self, watches: Iterable[Watch], manager: Manager, namespace: str | None, trials: Trials | None
+    ) -> None:
         """Make informers for the watches of plugins, attach them to the reader, and reconcile TrainJobs on events.
 
-        When the API server begins or stops to serve an optional kind, all TrainJobs that have not ended are reconciled:
-        a plugin may have refused them because of it, or their objects may be gone.
+        When the API server begins or stops to serve an optional kind, or to refuse a field, all TrainJobs that have not
+        ended are reconciled: a plugin may have refused them because of it, or their objects may be gone.
         """
         optional: dict[Informer, None] = {}
         pods: dict[Informer, None] = {}
@@ -117,11 +122,14 @@ class TrainJobController:
                 self._controller.watches_source(Kind(informer, self._map(watch), watch.predicate))
             if watch.optional:
                 optional[informer] = None
+            if trials is not None:
+                trials.add(informer, watch.trials)
             self._reader.attach(informer, watch.indexes)
         for informer in pods:  # once each, however many plugins watch it
             self._metrics.count_disruptions(informer)
-        for informer in optional:
-            self._controller.watches_source(Availability(informer, self._all_again))
+        announcers: list[Announcer] = [*optional, *([trials] if trials is not None else [])]
+        for announcer in announcers:
+            self._controller.watches_source(Availability(announcer, self._all_again))
 
     def _map(self, watch: Watch) -> MapFunction:
         """The TrainJobs to reconcile after a change; what was not built for one of them has it built again."""

@@ -110,28 +110,25 @@ class Pipeline:
         """Startup: all resources that plugins want to be cached, and what devices are counted by.
 
         Raises:
-            ConfigurationError: a plugin raised, or two have an index of the same name.
+            ConfigurationError: a plugin raised, or two have an index or a trial of the same name.
         """
         watches: list[Watch] = []
         if self.devices.reads_claims:
             watches.append(Watch(RESOURCE_CLAIM_TEMPLATES, triggers=False, optional=True))
-        indexed: dict[Hashable, str] = {}
+        named: dict[tuple[str, Hashable], str] = {}
         for plugin in self.plugins:
             if not isinstance(plugin, WatchExtension):
                 continue
             try:
                 present = list(plugin.watches())
-                indexes = [(each.resource, each.selection, name) for each in present for name in each.indexes]
+                names = list(_names(present))
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}".removesuffix(": ")
                 raise ConfigurationError(f"plugin {plugin.name} failed in watches: {problem}") from error
-            for index in indexes:
-                other = indexed.setdefault(index, plugin.name)
+            for what, place in names:
+                other = named.setdefault((what, place), plugin.name)
                 if other != plugin.name:
-                    what = f"index {index[2]} of {index[0].qualified_name}"
-                    raise ConfigurationError(
-                        f"plugins {other} and {plugin.name} both have an {what}; rename one of them"
-                    )
+                    raise ConfigurationError(f"plugins {other} and {plugin.name} both have {what}; rename one of them")
             watches += present
         return watches
 
@@ -325,6 +322,14 @@ class Pipeline:
 def _with_origin(findings: Iterable[FieldError | AdmissionWarning], origin: str) -> list[FieldError | AdmissionWarning]:
     """The findings, those of the runtime with their origin: plugins begin their paths with `RuntimeInfo.runtime`."""
     return [replace(each, origin=origin) if each.field.startswith(f"{origin} ") else each for each in findings]
+
+
+def _names(watches: Iterable[Watch]) -> Iterator[tuple[str, Hashable]]:
+    """What only one plugin may have: its name, and what it is unique in."""
+    for each in watches:
+        kind = each.resource.qualified_name
+        yield from ((f"an index {name} of {kind}", (each.resource, each.selection)) for name in each.indexes)
+        yield from ((f"a trial {name} of {kind}", each.resource) for name in each.trials)
 
 
 def _own_conditions(report: StatusReport, plugin: TrainJobStatus) -> Iterator[StatusCondition]:

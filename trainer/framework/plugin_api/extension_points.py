@@ -55,14 +55,17 @@ from trainer.kube.selection import EVERYTHING, Selection
 class Trial:
     """An object that the API server is asked, by a dry run, whether it would create, since feature gates decide it.
 
-    The manager asks when the kind begins to be served; `Reader.refusal` is the answer.
+    The manager asks when it starts and when the kind begins to be served; `Reader.refusal` is the answer. Nothing else
+    must be wrong with the object: a PriorityClass that it names exists in every cluster.
     """
 
     object: Object
     """The object without name and namespace."""
     field: str = ""
     """Path of a field, such as `spec.resourceClaims`, that the API server drops in silence where its gate is off, which
-    is a refusal, too. Defaults to none."""
+    is a refusal, too. It names no items of lists. Defaults to none."""
+    gate: str = ""
+    """Name of the feature gate, for people. Defaults to none: what is refused is no matter of a gate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,8 @@ class Watch:
     """By what `Reader.keys` finds the objects without reading all of them. Defaults to nothing. The names begin with
     that of the plugin, since two indexes of one name are refused."""
     trials: Mapping[str, Trial] = field(default_factory=dict)
-    """What the API server may refuse, by names for `Reader.refusal`. Defaults to nothing."""
+    """What the API server may refuse, by names for `Reader.refusal`, which no other plugin has for this kind. Defaults
+    to nothing."""
 
 
 class Plugin(Protocol):

@@ -70,24 +70,41 @@ class Kind:
         return self._informer.problem or f"the handler of {self._informer.resource.qualified_name} has not caught up"
 
 
+class Announcer(Protocol):
+    """Announces changes of what the API server offers; an informer of an optional kind is one."""
+
+    def add_listener(self, listener: Callable[[], None]) -> None:
+        """Call `listener` on the event loop at each change."""
+
+    def remove_listener(self, listener: Callable[[], None]) -> None:
+        """Call it no more."""
+
+    async def wait_for_sync(self) -> None:
+        """Wait until it is known what the API server offers."""
+
+    @property
+    def problem(self) -> str | None:
+        """Why that is not known."""
+
+
 class Availability:
-    """Requeues keys when an optional kind begins to be served, or ceases to be.
+    """Requeues keys when an optional kind begins to be served, or ceases to be, or at changes of a like kind.
 
     Such as the objects that could not be dealt with without it. They come with `LOW_PRIORITY`.
 
     Args:
-        informer: of the kind.
+        announcer: the informer of the kind, or whatever else announces changes.
         keys: called at each change, and iterated with turns for other tasks in between.
     """
 
-    def __init__(self, informer: Informer, keys: Callable[[], Iterable[ObjectKey]]) -> None:
-        self._informer = informer
+    def __init__(self, announcer: Announcer, keys: Callable[[], Iterable[ObjectKey]]) -> None:
+        self._announcer = announcer
         self._keys = keys
         self._changed = anyio.Event()
 
     async def run(self, enqueue: Enqueue) -> None:
         """Enqueue the keys at each change, until cancelled."""
-        self._informer.add_listener(self._notify)
+        self._announcer.add_listener(self._notify)
         try:
             while True:
                 await self._changed.wait()
@@ -95,16 +112,16 @@ class Availability:
                 async for key in in_slices(self._keys()):
                     enqueue(key, priority=LOW_PRIORITY)
         finally:
-            self._informer.remove_listener(self._notify)
+            self._announcer.remove_listener(self._notify)
 
     async def wait_for_sync(self) -> None:
-        """Wait until it is known whether the kind is served."""
-        await self._informer.wait_for_sync()
+        """Wait until it is known what is served."""
+        await self._announcer.wait_for_sync()
 
     @property
     def problem(self) -> str:
         """Why that is not known."""
-        return self._informer.problem or ""
+        return self._announcer.problem or ""
 
     def _notify(self) -> None:
         self._changed.set()
