@@ -28,7 +28,7 @@ from trainer.manager import build_manager
 from trainer_kube_testing import RecordedRequest, settle, statuses
 
 TRIALS = {
-    "colour": Trial({"spec": {"colour": "red"}}, gate="GangColours"),
+    "colour": Trial({"spec": {"colour": "red"}}),
     "claims": Trial({"spec": {"claims": ["x"]}}, "spec.claims"),
 }
 REFUSED = "spec.colour: Forbidden: field is disabled by its feature gate"

@@ -64,8 +64,6 @@ class Trial:
     field: str = ""
     """Path of a field, such as `spec.resourceClaims`, that the API server drops in silence where its gate is off, which
     is a refusal, too. It names no items of lists. Defaults to none."""
-    gate: str = ""
-    """Name of the feature gate, for people. Defaults to none: what is refused is no matter of a gate."""
 
 
 @dataclass(frozen=True, slots=True)
