@@ -21,7 +21,7 @@ from trainer.explain.suspension import WORKLOADS
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.rest.connection import ConnectionOptions
 from trainer.workloads import JOBSETS
-from trainer_kube_testing import FakeClient, ManualClock
+from trainer_kube_testing import FakeClient, ManualClock, statuses
 
 
 class RecordingDisplay(JobDisplay):
@@ -81,8 +81,16 @@ class ConnectedClient(FakeClient):
     version = "v2alpha1"
 
     async def request(self, method: str, path: str) -> Object:
-        """Discovery."""
-        return {"versions": [{"version": self.version}]} if path.startswith("/apis/") else {}
+        """Discovery of a group, or of a version of one."""
+        _, root, *names = path.split("/")
+        if root != "apis":
+            return {}
+        if len(names) == 1:
+            return {"versions": [{"version": self.version}]}
+        found = [each.plural for each in self.fake_server.resources if each.api_version == "/".join(names)]
+        if not found:
+            raise statuses.no_such_resource()
+        return {"resources": [{"name": plural} for plural in found]}
 
 
 @pytest.fixture

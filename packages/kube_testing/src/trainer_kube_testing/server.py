@@ -109,6 +109,11 @@ class FakeServer:
         for resource in resources:
             self.serve(resource)
 
+    @property
+    def resources(self) -> list[Resource]:
+        """What it serves."""
+        return list(self._resources.values())
+
     def serve(self, resource: Resource) -> None:
         """Serve one more resource."""
         self._resources[resource.api_version, resource.kind] = resource
