@@ -25,6 +25,7 @@ from trainer.framework.deploying.transforms import NAMESPACE_LIMITS, TRANSFORMS
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.extension_points import Plugin
 from trainer.framework.plugin_api.plugin_context import CacheReader, PluginContext, Reader
+from trainer.framework.runtimes.default_gang import NO_GANG, DefaultGang
 from trainer.framework.startup.discovery import (
     AvailablePlugin,
     EnabledPlugin,
@@ -39,6 +40,7 @@ from trainer.framework.startup.trials import Trials
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.election.leader_election import default_identity
+from trainer.kube.errors import ConfigurationError
 from trainer.kube.logger import get_logger
 from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.kube.manager.metrics_server import MetricsServer, MetricsServerOptions
@@ -53,6 +55,7 @@ from trainer.kube.webhook.ca_injection import CaInjector
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 from trainer.plugins import BUILT_IN
 from trainer.plugins.status_server import StatusServerAccess
+from trainer.plugins.workload import Workload, is_offered
 from trainer.progress.controller import ProgressController
 from trainer.progress.status_server import StatusServer
 from trainer.v1alpha1.admission import V1Alpha1Admission
@@ -104,6 +107,18 @@ def _built_in(version: Version) -> Mapping[str, PluginFactory]:
     return PLUGINS if version == "v1alpha1" else BUILT_IN
 
 
+def default_gang(configuration: Configuration, reader: Reader) -> DefaultGang:
+    """What gangScheduling gives runtimes without podGroupPolicy; the reader knows what the cluster serves."""
+    setting, scheduler = configuration.gang_scheduling, configuration.gang_scheduler_name
+    match setting:
+        case "none":
+            return NO_GANG
+        case "auto":
+            return DefaultGang(lambda: Workload.name if is_offered(reader) else "", scheduler)
+        case _:
+            return DefaultGang(lambda: setting, scheduler)
+
+
 def build_manager(
     client: Client,
     configuration: Configuration,
@@ -141,10 +156,12 @@ def build_manager(
         profile=profile_of(served.version),
         cluster_domain=settings.cluster_domain or None,
         devices=configuration.device_table(reader),
+        gang=default_gang(configuration, reader),
         metrics=manager.metrics,
     )
     trials = Trials(client, reader.refusals, only_namespace or namespace, manager.clock)
     manager.add(trials.run, name="trials", group=Group.OTHERS, started=trials.wait_for_sync)
+    _check_gang_scheduling(configuration, pipeline)
     controller = TrainJobController(
         manager,
         pipeline,
@@ -159,7 +176,7 @@ def build_manager(
         manager.add(partial(_follow_authority, authority, controller), name="authority of the status server")
     if (progress := configuration.progress_options) is not None:
         ProgressController(manager, progress, namespace=only_namespace)
-    live = LiveRuntimes(controller.runtimes, manager.api_reader)
+    live = LiveRuntimes(controller.runtimes, manager.api_reader, pipeline.gang)
     if served.version == "v1alpha1":
         register_finalizer_removal(manager, only_namespace)
         admission: AdmissionHandlers = V1Alpha1Admission(
@@ -240,6 +257,13 @@ def _options(configuration: Configuration, namespace: str) -> ManagerOptions:
         transforms=TRANSFORMS,
         namespace_limits=NAMESPACE_LIMITS,
     )
+
+
+def _check_gang_scheduling(configuration: Configuration, pipeline: Pipeline) -> None:
+    setting = configuration.gang_scheduling
+    if setting not in {"none", "auto"} and setting not in pipeline.pod_group_policy_sources:
+        problem = f"no plugin serves podGroupPolicy.{setting}: enable the plugin {setting}, or change the setting"
+        raise ConfigurationError(f"gangScheduling: {problem}")
 
 
 _REMEDY = (

@@ -52,6 +52,8 @@ def sections() -> SearchStrategy[Object]:
         tls=some(minVersion=st.sampled_from(["1.2", "1.3"]), nextProtos=st.just(["http/1.1"])),
         progress=some(stallTimeout=SECONDS),
         plugins=some(enabled=st.lists(NAMES), configuration=st.dictionaries(NAMES, st.just({"size": 1}))),
+        gangScheduling=st.sampled_from(["none", "auto", "workload", "coscheduling", "volcano"]),
+        gangSchedulerName=st.just("") | OBJECT_NAMES,
         devices=st.lists(st.builds(lambda name: {"resourceName": f"example.com/{name}"}, OBJECT_NAMES), max_size=3),
         logging=some(level=st.sampled_from(["debug", "error"]), format=st.sampled_from(["auto", "json"])),
     )

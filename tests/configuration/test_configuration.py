@@ -259,6 +259,24 @@ def test_a_file_of_the_released_manager(tmp_path: Path) -> None:
             id="burst-alone",
         ),
         pytest.param(
+            "gangScheduling: kueue",
+            'gangScheduling: Unsupported value: "kueue": supported values: "none", "auto", "workload", "coscheduling", '
+            '"volcano"',
+            id="gang-scheduler",
+        ),
+        pytest.param(
+            "gangSchedulerName: volcano",
+            'gangSchedulerName: Invalid value: "volcano": has no effect where gangScheduling is none; set that too, or '
+            "leave this out",
+            id="gang-scheduler-name-alone",
+        ),
+        pytest.param(
+            "gangScheduling: volcano\ngangSchedulerName: My Volcano",
+            'gangSchedulerName: Invalid value: "My Volcano": must consist of lower-case letters, digits, - and ., '
+            "and start and end with a letter or digit",
+            id="gang-scheduler-name",
+        ),
+        pytest.param(
             "tls: {minVersion: '1.0'}",
             'tls.minVersion: Unsupported value: "1.0": supported values: "1.2", "1.3"',
             id="tls",

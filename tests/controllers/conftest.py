@@ -44,10 +44,10 @@ class Cluster:
 
     @asynccontextmanager
     async def managed(
-        self, plugins: Iterable[EnabledPlugin] | None = None, *, namespace: str = ""
+        self, plugins: Iterable[EnabledPlugin] | None = None, *, namespace: str = "", **sections: Any
     ) -> AsyncIterator[None]:
-        """Run the manager; it has done all it can when the body starts."""
-        settings = bare(controller={"namespace": namespace})
+        """Run the manager with further settings; it has done all it can when the body starts."""
+        settings = bare(controller={"namespace": namespace}, **sections)
         client = self.served.client(self.client)
         manager = build_manager(client, settings, served=self.served, plugins=plugins, clock=self.clock)
         self.metrics = manager.metrics

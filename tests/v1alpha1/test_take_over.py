@@ -151,6 +151,23 @@ async def test_what_runs(cluster: Cluster, runtime: Object, is_edited: bool) -> 
     assert [event for event in cluster.events if event[0] != "Normal"] == []
 
 
+@pytest.mark.parametrize(
+    "has_snapshot", [pytest.param(True, id="snapshot"), pytest.param(False, id="of-an-early-release")]
+)
+async def test_gang_scheduling_by_the_setting(cluster: Cluster, has_snapshot: bool) -> None:
+    """It is for what is built from now on: what runs stays as it is."""
+    await leave(cluster, TORCH, RUNNING)
+    before = specs(cluster)
+    if not has_snapshot:
+        cluster.client.remove(CONFIG_MAPS, "demo-runtime-snapshot", "default")
+    async with cluster.managed(gangScheduling="coscheduling"):
+        await cluster.resync()
+        assert specs(cluster) == before
+        assert created(cluster) == "Succeeded to create Jobs"
+        (snapshot,) = cluster.client.objects(CONFIG_MAPS)
+        assert "podGroupPolicy" not in snapshot["data"]["runtime"]
+
+
 @runtimes
 async def test_suspending_what_runs(cluster: Cluster, runtime: Object) -> None:
     """Nothing but `suspend` changes; resumed, the pods are those of before, with the keys of before."""

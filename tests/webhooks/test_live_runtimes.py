@@ -11,6 +11,7 @@ from tests.webhooks.blueprints import blueprint, job
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, Runtime
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.framework.runtimes.alternatives import Alternatives, alternatives
+from trainer.framework.runtimes.default_gang import DefaultGang
 from trainer.framework.runtimes.runtimes import (
     FoundRuntime,
     RuntimeNotFoundError,
@@ -54,6 +55,14 @@ class Cache(Runtimes):
 def sized(nodes: int, **fields: Any) -> Object:
     """The runtime `plain` with this number of nodes."""
     return blueprint(name="plain", policy={"numNodes": nodes}, **fields)
+
+
+async def gang_of(obj: Object, cache: Cache, *stored: Object) -> str | None:
+    """The gang scheduler of the runtime that is found, where the setting of the manager is volcano."""
+    client, gang = FakeClient(*stored, resources=RESOURCES), DefaultGang(lambda: "volcano")
+    runtime = await LiveRuntimes(cache, client, gang).of(TrainJob.from_object(obj))
+    policy = runtime.spec.pod_group_policy
+    return policy.source if policy is not None else None
 
 
 async def nodes_of(obj: Object, cache: Cache, *stored: Object) -> tuple[int | None, int]:
@@ -103,6 +112,15 @@ async def test_snapshot_of_another_train_job() -> None:
     snapshot = make_snapshot(other, CLUSTER_TRAINING_RUNTIMES, sized(5))
 
     assert await nodes_of(built(), Cache(), snapshot, sized(2)) == (2, 2)
+
+
+async def test_gang_of_the_setting() -> None:
+    """A TrainJob that is not built yet is judged with it; one that is built keeps what it was built on."""
+    assert await gang_of(job(), Cache(), sized(2)) == "volcano"
+    assert await gang_of(job(), Cache(), sized(2, podGroupPolicy={"workload": {}})) == "workload"
+    assert await gang_of(built(), Cache(), sized(2)) is None
+    snapshot = make_snapshot(built(), CLUSTER_TRAINING_RUNTIMES, sized(5))
+    assert await gang_of(built(), Cache(), snapshot, sized(2)) is None
 
 
 async def test_nowhere() -> None:

@@ -137,6 +137,9 @@ class Configuration(ApiModel):
         for index, device in enumerate(self.devices):
             yield from device.errors(f"devices[{index}]")
         yield from self.gates.errors("featureGates")
+        if self.gang_scheduler_name and self.gang_scheduling == "none":
+            rule = "has no effect where gangScheduling is none; set that too, or leave this out"
+            yield invalid("gangSchedulerName", self.gang_scheduler_name, rule)
         yield from self._shared_ports()
 
     def _shared_ports(self) -> Iterator[FieldError]:

@@ -74,7 +74,7 @@ class TrainJobController:
         self._pipeline = pipeline
         self._reader = reader
         self._train_jobs = train_jobs.lister
-        self.runtimes = runtimes = Runtimes(manager, train_jobs, namespace)
+        self.runtimes = runtimes = Runtimes(manager, train_jobs, namespace, pipeline.gang)
         self._deployer = Deployer(manager.client, reader, manager.clock, metrics=manager.metrics)
         self._observer = Observer(pipeline, manager.client, manager.clock)
         self._metrics = TrainJobMetrics(manager, namespace)

@@ -32,6 +32,7 @@ from trainer.framework.plugin_api.extension_points import (
 from trainer.framework.plugin_api.reports import Outcome, PodProblem, StatusCondition, StatusReport
 from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 from trainer.framework.plugin_calls import PluginCall, PluginSeries
+from trainer.framework.runtimes.default_gang import NO_GANG, DefaultGang
 from trainer.framework.startup.registry import Registry
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.field_errors import FieldError, forbidden
@@ -56,7 +57,8 @@ class Pipeline:
 
     The name of a plugin that raises is part of the BuildDefectError. With a `cluster_domain`, such as `cluster.local`,
     the DNS names of pods are fully qualified. `devices` says which resources are devices, the usual ones by default.
-    `profile` is that of the API version which the cluster serves, v2alpha1 by default.
+    `profile` is that of the API version which the cluster serves, v2alpha1 by default. `gang` is what those who find a
+    runtime apply to it for a TrainJob that is not built yet, nothing by default.
     """
 
     def __init__(
@@ -66,10 +68,12 @@ class Pipeline:
         profile: Profile = V2ALPHA1_PROFILE,
         cluster_domain: str | None = None,
         devices: DeviceTable = USUAL_DEVICES,
+        gang: DefaultGang = NO_GANG,
         metrics: Metrics | None = None,
     ) -> None:
         self.plugins = registry
         self.devices = devices
+        self.gang = gang
         self.profile = profile
         self._cluster_domain = cluster_domain
         series = (metrics or Metrics()).series(PluginSeries)
@@ -102,7 +106,7 @@ class Pipeline:
         )
         self.condition_types = frozenset[str]().union(*(plugin.condition_types for plugin, _ in self._statuses))
         self._ml_policy_sources = frozenset[str]().union(*(each.ml_policy_sources for each, _ in ml_policies))
-        self._pod_group_policy_sources = frozenset[str]().union(
+        self.pod_group_policy_sources = frozenset[str]().union(
             *(each.pod_group_policy_sources for each, _ in pod_group_policies)
         )
 
@@ -295,7 +299,7 @@ class Pipeline:
     def _findings(
         self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob
     ) -> Iterator[FieldError | AdmissionWarning]:
-        yield from self._unserved(info)
+        yield from _of_setting(self._unserved(info), info)
         for plugin, call in self._validations:
             try:
                 with call:
@@ -305,13 +309,13 @@ class Pipeline:
                 raise
             except BuildError as error:
                 findings = _with_origin(error.errors, info.runtime)
-            yield from findings
+            yield from _of_setting(findings, info)
 
     def _unserved(self, info: RuntimeInfo) -> Iterator[FieldError]:
         """Policies that no plugin serves, which must not be ignored: the training would run without them."""
         for policy, source, sources in (
             ("mlPolicy", info.ml_policy.source, self._ml_policy_sources),
-            ("podGroupPolicy", info.pod_group_policy.source, self._pod_group_policy_sources),
+            ("podGroupPolicy", info.pod_group_policy.source, self.pod_group_policy_sources),
         ):
             if source is not None and source not in sources:
                 rule = "no plugin of this controller manager serves it; install one, or use another runtime"
@@ -330,6 +334,17 @@ def _names(watches: Iterable[Watch]) -> Iterator[tuple[str, Hashable]]:
         kind = each.resource.qualified_name
         yield from ((f"an index {name} of {kind}", (each.resource, each.selection)) for name in each.indexes)
         yield from ((f"a trial {name} of {kind}", each.resource) for name in each.trials)
+
+
+def _of_setting(
+    findings: Iterable[FieldError | AdmissionWarning], info: RuntimeInfo
+) -> Iterable[FieldError | AdmissionWarning]:
+    """The findings, those about a podGroupPolicy that the runtime does not have with the setting that it comes from."""
+    if not info.has_default_gang:
+        return findings
+    path = f"{info.runtime} spec.podGroupPolicy"
+    setting = "gangScheduling of the manager's configuration"
+    return [replace(each, field=setting, origin="") if each.field.startswith(path) else each for each in findings]
 
 
 def _own_conditions(report: StatusReport, plugin: TrainJobStatus) -> Iterator[StatusCondition]:

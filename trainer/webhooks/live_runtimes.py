@@ -6,6 +6,7 @@ from trainer.api.trainingruntime import Runtime
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.runtimes.alternatives import Alternatives
+from trainer.framework.runtimes.default_gang import NO_GANG, DefaultGang
 from trainer.framework.runtimes.runtimes import (
     RuntimeNotFoundError,
     Runtimes,
@@ -24,12 +25,14 @@ from trainer.kube.resource import CONFIG_MAPS, Resource
 class LiveRuntimes:
     """A `RuntimeSource` that reads the cache, and from the API server what the cache does not have yet.
 
-    People apply a runtime and a TrainJob together, and webhooks are served before the caches have synced.
+    People apply a runtime and a TrainJob together, and webhooks are served before the caches have synced. `gang` is
+    that of the cached runtimes; default: none.
     """
 
-    def __init__(self, cached: Runtimes, client: Client) -> None:
+    def __init__(self, cached: Runtimes, client: Client, gang: DefaultGang = NO_GANG) -> None:
         self._cached = cached
         self._client = client
+        self._gang = gang
 
     async def of(self, train_job: TrainJob) -> Runtime:
         """See `RuntimeSource.of`."""
@@ -38,7 +41,7 @@ class LiveRuntimes:
             found = await self._cached.find(train_job, built_on=built_on, is_built=is_built)
         except RuntimeNotFoundError as error:
             kept = await self._snapshot(train_job) if is_built else None
-            return kept or await self._live(train_job, error.present)
+            return kept or await self._live(train_job, error.present, NO_GANG if is_built else self._gang)
         if not is_built or found.is_snapshot or (built_on and found.digest == built_on):
             return found.runtime
         return await self._snapshot(train_job) or found.runtime
@@ -51,8 +54,8 @@ class LiveRuntimes:
             return None
         return read_runtime(*open_snapshot(snapshot, _digest(train_job)))
 
-    async def _live(self, train_job: TrainJob, present: Alternatives) -> Runtime:
-        """The runtime itself.
+    async def _live(self, train_job: TrainJob, present: Alternatives, gang: DefaultGang) -> Runtime:
+        """The runtime itself, with the gang.
 
         A request may be forged in the name of any namespace, so the error does not list its runtimes; the condition of
         the TrainJob does.
@@ -62,7 +65,7 @@ class LiveRuntimes:
         if found is None:
             shown = present.without_names() if resource.namespaced else present
             raise RuntimeNotFoundError(resource.kind, key, shown)
-        return read_runtime(resource, found)
+        return read_runtime(resource, gang.applied(found))
 
     async def _get(self, resource: Resource, key: ObjectKey) -> Object | None:
         try:

@@ -8,14 +8,19 @@ import msgspec
 import pytest
 
 from packages.sweeps.tests.samples import changed, sweep
+from tests.framework.static_reader import StaticReader
 from tests.v1alpha1.test_admission import RUNTIMES as RELEASED_RUNTIMES
 from tests.webhooks.blueprints import RUNTIMES
 from tests.webhooks.nets import pipeline
 from trainer.api.optimization import OPTIMIZATION_JOBS
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.runtimes.default_gang import DefaultGang
 from trainer.kube.objects import Object, name_of, namespace_of
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse, Operation
+from trainer.manager import built_in_plugins
+from trainer.plugins.volcano import POD_GROUPS
 from trainer.v1alpha1.discovery import Served, Version
 from trainer_kube_testing import FakeClient
 from trainer_sweeps.admission import SUSPENDED, SweepAdmission
@@ -33,7 +38,9 @@ def client_of(version: Version) -> FakeClient:
     return FakeClient(*RELEASED_RUNTIMES, resources=kinds)
 
 
-async def answer(obj: Object, version: Version = "v2alpha1", old: Object | None = None) -> AdmissionResponse:
+async def answer(
+    obj: Object, version: Version = "v2alpha1", old: Object | None = None, plugins: Pipeline | None = None
+) -> AdmissionResponse:
     """What the webhook says."""
     client = Served(version).client(client_of(version))
     request = AdmissionRequest(
@@ -49,7 +56,18 @@ async def answer(obj: Object, version: Version = "v2alpha1", old: Object | None 
         username="ann",
         groups=(),
     )
-    return await SweepAdmission(pipeline(version), client, version=version).validate(request)
+    return await SweepAdmission(plugins or pipeline(version), client, version=version).validate(request)
+
+
+async def test_gang_scheduling_by_the_setting() -> None:
+    """A sweep is refused whose trials would be, and the setting is named that they have no gang by."""
+    reader = StaticReader(unserved=[POD_GROUPS])
+    plugins = Pipeline(built_in_plugins(reader), gang=DefaultGang(lambda: "volcano"))
+    response = await answer(on("plain"), plugins=plugins)
+    assert response.message == (
+        "gangScheduling of the manager's configuration: Forbidden: the cluster does not have "
+        "podgroups.scheduling.volcano.sh; install Volcano with its CRD"
+    )
 
 
 def on(runtime: str, *changes: tuple[str, Any], **more: Any) -> Object:

@@ -11,9 +11,11 @@ from packages.v1_jobs.tests.controllers.samples import JAX, PYTORCH, elastic_job
 from tests.framework.static_reader import StaticReader
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import AdmissionWarning, Review
+from trainer.framework.runtimes.default_gang import DefaultGang
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.webhook.admission import AdmissionRequest, Operation
 from trainer.manager import built_in_plugins
+from trainer.plugins.volcano import POD_GROUPS
 from trainer.v1alpha1.discovery import Version
 from trainer_kube_testing import FakeClient
 from trainer_v1_jobs.admission import (
@@ -78,6 +80,18 @@ CONTAINERS = ("pytorchReplicaSpecs", "Worker", "template", "spec", "containers")
 def test_new_jobs(job: Object, expected: list[str], pipeline: Pipeline) -> None:
     """What cannot train is refused with field and remedy."""
     assert list(map(str, review_job(job, None, kind_of(job), pipeline).errors)) == expected
+
+
+@pytest.mark.parametrize("version", ["v2alpha1", "v1alpha1"])
+def test_gang_scheduling_by_the_setting(version: Version) -> None:
+    """What the cluster lacks for it refuses jobs that ask for no gang themselves, and the setting is named."""
+    reader = StaticReader(unserved=[POD_GROUPS])
+    pipeline = Pipeline(built_in_plugins(reader), gang=DefaultGang(lambda: "volcano"))
+    (error,) = review_job(pytorch_job(), None, PYTORCH, pipeline, version).errors
+    assert str(error) == (
+        "spec: Invalid value: becomes a TrainJob with gangScheduling of the manager's configuration: Forbidden: the "
+        "cluster does not have podgroups.scheduling.volcano.sh; install Volcano with its CRD"
+    )
 
 
 def test_a_name_that_is_too_long(pipeline: Pipeline) -> None:

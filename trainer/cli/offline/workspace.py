@@ -24,7 +24,7 @@ from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, other_plac
 from trainer.framework.startup.discovery import make_registry
 from trainer.kube.objects import Object, ObjectKey, metadata_of, name_of
 from trainer.kube.resource import Resource
-from trainer.manager import enabled_plugins, profile_of
+from trainer.manager import default_gang, enabled_plugins, profile_of
 from trainer.v1alpha1 import admission as v1alpha1
 from trainer.v1alpha1.client import decoded
 from trainer.webhooks.defaults import default_runtime, default_train_job
@@ -70,6 +70,7 @@ class Workspace:
             profile=profile_of(self._version),
             cluster_domain=configuration.controller.cluster_domain or None,
             devices=configuration.device_table(self.reader),
+            gang=default_gang(configuration, self.reader),
         )
 
     async def of(self, train_job: TrainJob) -> Runtime:
@@ -81,7 +82,7 @@ class Workspace:
         resource, key = runtime_place(train_job)
         found = self._runtime(resource, key)
         if found is not None:
-            return read_runtime(resource, found)
+            return read_runtime(resource, self.pipeline.gang.applied(found))
         other, other_key = other_place(train_job)
         known = [obj for reader in (self.reader, self._shipped) for obj in reader.list(resource, key.namespace, {})]
         names = list(dict.fromkeys(map(name_of, known)))

@@ -21,6 +21,7 @@ from trainer.framework.building.trainer_step import stated_ancestor
 from trainer.framework.plugin_api.devices import USUAL_DEVICES, DeviceTable
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.runtime_info import Ancestor, Container, PodSet, RuntimeInfo, by_source, upsert
+from trainer.framework.runtimes.default_gang import DEFAULT_GANG
 from trainer.kube.field_errors import FieldError, forbidden
 from trainer.kube.objects import Object
 
@@ -111,6 +112,7 @@ def _info(train_job: TrainJob, runtime: Runtime, profile: Profile, *, is_checked
         annotations=dict((metadata and metadata.annotations) or {}),
         ml_policy=runtime.spec.ml_policy or _NO_POLICY,
         pod_group_policy=runtime.spec.pod_group_policy or _NO_GROUPS,
+        has_default_gang=DEFAULT_GANG in (runtime.metadata.annotations or {}),
         pod_sets=[_pod_set(job) for job in template.replicated_jobs or []],
     )
 

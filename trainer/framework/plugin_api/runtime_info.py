@@ -188,6 +188,8 @@ class RuntimeInfo:
     """Annotations that the TrainJob gives the JobSet, its Jobs and pods; they win over the runtime's."""
     ml_policy: MLPolicy = field(default_factory=MLPolicy)
     pod_group_policy: PodGroupPolicy = field(default_factory=PodGroupPolicy)
+    has_default_gang: bool = False
+    """Whether podGroupPolicy comes from gangScheduling of the manager, and not from the runtime. Defaults to no."""
     pod_sets: list[PodSet] = field(default_factory=list)
     """One for each replicated Job of the template, in the same order."""
 

@@ -15,7 +15,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -31,6 +31,7 @@ from trainer.api.trainingruntime import (
 from trainer.api.trainjob import TrainJob
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.runtimes.alternatives import Alternatives, alternatives
+from trainer.framework.runtimes.default_gang import NO_GANG, DefaultGang
 from trainer.kube.bounded_dict import BoundedDict
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.informer import Informer
@@ -180,6 +181,9 @@ class KeptSnapshots:
 
 _INDEX = "runtime"
 
+_Form: TypeAlias = tuple[str, str, str]
+"""uid and resourceVersion of a runtime, and the gang that is applied to it."""
+
 _REMEMBERED = 1024
 """Versions of runtimes whose digests are remembered."""
 _READ = 64
@@ -258,9 +262,15 @@ class FoundRuntime:
 
 
 class Runtimes:
-    """The cached runtimes and the snapshots, and an index of TrainJobs by runtime."""
+    """The cached runtimes and the snapshots, and an index of TrainJobs by runtime.
 
-    def __init__(self, manager: Manager, train_jobs: Informer, namespace: str | None) -> None:
+    `gang` is applied to the runtimes of TrainJobs that are not built yet; default: to none.
+    """
+
+    def __init__(
+        self, manager: Manager, train_jobs: Informer, namespace: str | None, gang: DefaultGang = NO_GANG
+    ) -> None:
+        self._gang = gang
         self._train_jobs = train_jobs.lister
         train_jobs.add_index(_INDEX, _index_values)
         self.snapshots = Selection(namespace, label_selector=SNAPSHOT_LABEL, metadata_only=True)
@@ -269,8 +279,8 @@ class Runtimes:
             TRAINING_RUNTIMES: manager.informer(TRAINING_RUNTIMES, Selection(namespace)).lister,
             CLUSTER_TRAINING_RUNTIMES: manager.informer(CLUSTER_TRAINING_RUNTIMES).lister,
         }
-        self._digests: BoundedDict[tuple[str, str], str] = BoundedDict(_REMEMBERED)
-        self._read: BoundedDict[tuple[str, str], tuple[Object, Runtime]] = BoundedDict(_READ)
+        self._digests: BoundedDict[_Form, str] = BoundedDict(_REMEMBERED)
+        self._read: BoundedDict[_Form, tuple[Object, Runtime]] = BoundedDict(_READ)
 
     async def find(self, train_job: TrainJob, *, built_on: str = "", is_built: bool = False) -> FoundRuntime:
         """The runtime that the TrainJob was built on, or the live one if it was not built or has no snapshot.
@@ -289,7 +299,8 @@ class Runtimes:
         resource, key = runtime_place(train_job)
         snapshot = self._snapshots.metadata(train_job)
         live = self._listers[resource].peek(key)
-        digest = "" if live is None else self._digest(live)
+        gang = self._gang_of(live, built_on) if built_on or is_built else self._gang.source
+        digest = "" if live is None else self._digest(live, gang)
         if snapshot is not None and (live is None or digest != built_on) and (built_on or is_built):
             kept = await self._snapshots.open(snapshot, built_on)
             if kept is not None:
@@ -300,30 +311,36 @@ class Runtimes:
             raise RuntimeNotFoundError(resource.kind, key, present)
         is_kept = snapshot is not None and (digest == built_on or await self._snapshots.holds(snapshot, digest))
         outdated = None if is_kept else snapshot
-        obj, runtime = self._model(resource, live)
+        obj, runtime = self._model(resource, live, gang)
         return FoundRuntime(runtime, resource, obj, is_kept, digest, outdated)
 
-    def _digest(self, runtime: CachedObject) -> str:
-        version = runtime.uid, runtime.resource_version
-        digest = self._digests.get(version)
+    def _gang_of(self, live: CachedObject | None, built_on: str) -> str:
+        """The gang that was applied to a runtime for a TrainJob that was built on it; none where that is not known."""
+        if live is None or not built_on:
+            return ""
+        return next((gang for gang in self._gang.sources if self._digest(live, gang) == built_on), "")
+
+    def _digest(self, runtime: CachedObject, gang: str) -> str:
+        form = runtime.uid, runtime.resource_version, gang
+        digest = self._digests.get(form)
         if digest is None:
-            digest = digest_of(runtime.decode())
-            self._digests[version] = digest
+            digest = digest_of(self._gang.applied(runtime.decode(), gang))
+            self._digests[form] = digest
         return digest
 
-    def _model(self, resource: Resource, live: CachedObject) -> tuple[Object, Runtime]:
-        """The object and its model, which all TrainJobs of this version of the runtime share.
+    def _model(self, resource: Resource, live: CachedObject, gang: str) -> tuple[Object, Runtime]:
+        """The object and its model, which all TrainJobs of this version of the runtime and this gang share.
 
         Raises:
             BuildError: see `read_runtime`.
         """
-        version = live.uid, live.resource_version
-        read = self._read.get(version)
+        form = live.uid, live.resource_version, gang
+        read = self._read.get(form)
         if read is None:
-            obj = live.decode()
+            obj = self._gang.applied(live.decode(), gang)
             read = obj, read_runtime(resource, obj)
             if len(msgspec.json.encode(obj)) <= _LARGEST_READ:
-                self._read[version] = read
+                self._read[form] = read
         return read
 
     def _present(self, train_job: TrainJob, resource: Resource, missing: ObjectKey) -> Alternatives:

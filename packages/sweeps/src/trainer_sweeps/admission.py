@@ -13,6 +13,7 @@ from trainer.api.trainjob import TrainJob
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Finding, Review
 from trainer.framework.runtimes.alternatives import Alternatives
+from trainer.framework.runtimes.default_gang import DefaultGang
 from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, RuntimeSource, read_runtime, runtime_place
 from trainer.kube.client import Client
 from trainer.kube.errors import NotFoundError
@@ -51,7 +52,7 @@ class SweepAdmission:
         self, pipeline: Pipeline, client: Client, *, version: Version = "v2alpha1", metrics: Metrics | None = None
     ) -> None:
         self._pipeline = pipeline
-        self._runtimes = StoredRuntimes(client)
+        self._runtimes = StoredRuntimes(client, pipeline.gang)
         self._version = version
         self._series = (metrics or Metrics()).series(AdmissionSeries)
 
@@ -70,10 +71,14 @@ class SweepAdmission:
 
 
 class StoredRuntimes:
-    """A `RuntimeSource` that asks the API server, as sweeps are created seldom and often right after their runtime."""
+    """A `RuntimeSource` that asks the API server, as sweeps are created seldom and often right after their runtime.
 
-    def __init__(self, client: Client) -> None:
+    `gang` is what trials get on a runtime without podGroupPolicy.
+    """
+
+    def __init__(self, client: Client, gang: DefaultGang) -> None:
         self._client = client
+        self._gang = gang
 
     async def of(self, train_job: TrainJob) -> Runtime:
         """See `RuntimeSource.of`."""
@@ -82,7 +87,7 @@ class StoredRuntimes:
             found = await self._client.get(resource, key.name, key.namespace or None)
         except NotFoundError:
             raise RuntimeNotFoundError(resource.kind, key, Alternatives()) from None
-        return read_runtime(resource, found)
+        return read_runtime(resource, self._gang.applied(found))
 
 
 async def review_sweep(

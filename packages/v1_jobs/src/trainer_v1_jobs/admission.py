@@ -162,7 +162,7 @@ def _errors(conversion: Conversion, pipeline: Pipeline) -> list[FieldError]:
             decoded(conversion.train_job) | {"apiVersion": TRAIN_JOBS.api_version}, strict=True
         )
         runtime = TrainingRuntime.from_object(
-            decoded(conversion.runtime) | {"apiVersion": TRAIN_JOBS.api_version}, strict=True
+            pipeline.gang.applied(decoded(conversion.runtime)) | {"apiVersion": TRAIN_JOBS.api_version}, strict=True
         )
     except InvalidObjectError as error:
         return [*map(_in_words_of_the_job, error.errors)]
