@@ -138,6 +138,35 @@ def test_third_party_plugins_take_part(tmp_path: Path) -> None:
     assert "value: hi  # plugin greeting\n" in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("setting", "policy", "scheduler"),
+    [
+        pytest.param("gangScheduling: volcano", "volcano", "volcano", id="volcano"),
+        pytest.param("gangScheduling: coscheduling\ngangSchedulerName: gangs", "coscheduling", "gangs", id="named"),
+        pytest.param("gangScheduling: auto", "workload", None, id="auto"),
+        pytest.param("gangScheduling: none", None, None, id="none"),
+    ],
+)
+@pytest.mark.parametrize("runtime", [pytest.param("", id="shipped"), pytest.param(RUNTIME, id="of-the-file")])
+def test_gang_scheduling_by_the_setting(
+    tmp_path: Path, setting: str, policy: str | None, scheduler: str | None, runtime: str
+) -> None:
+    """What a manager with this configuration makes, in a cluster that has what it needs; a note says why."""
+    write(tmp_path / "manager.yaml", setting)
+    job = JOB.replace("{name: torch-distributed}", "{name: mine, kind: TrainingRuntime}") if runtime else JOB
+    result = render(tmp_path, job, *([runtime] if runtime else []), options=f"--config {tmp_path / 'manager.yaml'}")
+    assert result.exit_code == 0, result.stderr
+    [jobset] = [each for each in yaml.safe_load_all(result.stdout) if each["kind"] == "JobSet"]
+    pods = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    assert pods.get("schedulerName") == scheduler
+    assert ("schedulingGroup" in pods) is (policy == "workload")
+    note = (
+        f"note: TrainJob demo has podGroupPolicy.{policy} by gangScheduling of the configuration, in a cluster that "
+        "has what it needs\n"
+    )
+    assert (note in result.stderr) is (policy is not None)
+
+
 def test_warnings(tmp_path: Path) -> None:
     """What admission warns of goes to standard error; what does not take part is reported as well."""
     job = JOB.replace("[torchrun, train.py]", '["torchrun a.py | tee log"]')

@@ -11,6 +11,7 @@ import anyio
 import typer
 
 import trainer
+from trainer.api.trainingruntime import Runtime
 from trainer.api.trainjob import TrainJob
 from trainer.cli.console import note, output
 from trainer.cli.documents import Document, DocumentError, UnknownKindError, checked, items_in, place, repetitions
@@ -29,6 +30,7 @@ from trainer.cli.offline.workspace import (
 from trainer.cli.options import WantedApiVersion
 from trainer.framework.plugin_api.component import Component, is_unique_name
 from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.runtimes.default_gang import DEFAULT_GANG
 from trainer.kube.objects import Object, key_of, name_of
 from trainer.kubernetes_yaml import dump, join
 from trainer.v1alpha1.client import decoded
@@ -44,7 +46,7 @@ class Rendered:
     """Its runtime, if it is one that we ship, else ""."""
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
-    """The generated objects, which are not shown."""
+    """By what it is a gang where its runtime does not say so, and the generated objects, which are not shown."""
     components: tuple[Component, ...]
     """Ordered by kind and name."""
     origins: Origins
@@ -97,10 +99,20 @@ async def _rendered(document: Document, workspace: Workspace, warnings: tuple[st
         document.subject,
         f"{runtime.kind} {runtime.metadata.name}" if workspace.builds_on_shipped(train_job) else "",
         warnings,
-        tuple(_note(component, train_job) for component in components if component.generated is not None),
+        (
+            *_gang_notes(document, runtime),
+            *(_note(component, train_job) for component in components if component.generated is not None),
+        ),
         tuple(sorted(components, key=_order)),
         origins,
     )
+
+
+def _gang_notes(document: Document, runtime: Runtime) -> Iterator[str]:
+    policy = (runtime.metadata.annotations or {}).get(DEFAULT_GANG)
+    if policy is not None:
+        where = "gangScheduling of the configuration, in a cluster that has what it needs"
+        yield f"{document.subject} has podGroupPolicy.{policy} by {where}"
 
 
 def _note(component: Component, train_job: TrainJob) -> str:

@@ -38,7 +38,10 @@ OfflineNamespace = Annotated[
     str | None, typer.Option("--namespace", "-n", help="Namespace of objects that name none; default: default.")
 ]
 PluginsConfig = Annotated[
-    Path | None, typer.Option("--config", help="Configuration file of the manager (YAML), for its plugins and devices.")
+    Path | None,
+    typer.Option(
+        "--config", help="Configuration file of the manager (YAML), for its plugins, devices and gangScheduling."
+    ),
 ]
 
 DEFAULT_NAMESPACE = "default"
