@@ -63,6 +63,10 @@ class ConditionReason(StrEnum):
     NO_SCHEDULER = "NoScheduler"
     """Condition Pending is True: no scheduler of the name in spec.schedulerName of the pods has looked at them for half
     a minute."""
+    NO_POD_GROUP = "NoPodGroup"
+    """Condition Pending is True: the pods are members of a PodGroup that does not exist."""
+    GANG_INCOMPLETE = "GangIncomplete"
+    """Condition Pending is True: fewer pods exist than the gang needs at the same time."""
     JOB_SET_SUSPENDED = "JobSetSuspended"
     """Condition Pending is True: somebody else has suspended the JobSet, such as Kueue as its queue, or an
     administrator."""

@@ -45,7 +45,9 @@ _TAKEN_AWAY: dict[str, str] = {
 """By the reason for which a pod was taken away; of a deletion by somebody who is not known there is none."""
 _EVICTED = ": Evicted"
 """Earlier versions of the manager have called it so."""
-_TAKEN = re.compile(r"\bpod \S{1,253} (?:was|has saved) (?:[^(;]{0,200} \((\w+)|(deleted, and not by its Job))?")
+_TAKEN = re.compile(
+    r"\b(?:pod|PodGroup) \S{1,253} (?:was|has saved) (?:[^(;]{0,200} \((\w+)|(deleted, and not by its Job))?"
+)
 _CODES = {
     126: "its command is not executable: correct {command}, or the image",
     127: "its command is not in the image: correct {command}, or take an image that has it",
@@ -95,7 +97,7 @@ _WORDS = tuple((re.compile(rf"(?:^|\s)(?:[\w.]+\.)?(?:{words})"), remedy) for wo
 
 
 def is_taken_away(text: str) -> bool:
-    """Whether a text says that a pod was disrupted or deleted, in the words of `FailedContainer.text`."""
+    """Whether a text says that a pod or a gang was disrupted or deleted, in the words of `FailedContainer.text`."""
     return _TAKEN.search(text) is not None
 
 

@@ -164,6 +164,8 @@ _REMEDIES = {
     "ProvisioningFailed": "name a StorageClass that exists and has a provisioner",
     "FailedBinding": "create a volume that fits the claim, or name a StorageClass in it",
     "ExternalProvisioning": "wait for the provisioner, or have it checked if it does not run",
+    "NoPodGroup": "see the events of the TrainJob: the manager makes the PodGroup, and makes it again",
+    "GangIncomplete": "see why the other pods are not there: their Job cannot make them, or is not done with it",
     "NoScheduler": "install the scheduler of this name, or name another one in schedulerName of the runtime",
     "SchedulingGated": "whoever has set the scheduling gate removes it, such as a queue when it admits the pods",
     "Unschedulable": "wait for room, or ask for less",

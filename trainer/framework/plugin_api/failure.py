@@ -12,7 +12,7 @@ from trainer.framework.plugin_api.error_lines import error_line, is_exception, i
 from trainer.kube.objects import Object, controller_of, find_condition, is_condition_true, name_of, uid_of
 from trainer.workloads.container_end import OUT_OF_MEMORY, SIGNALS, UNKNOWN_END, ContainerEnd, ends_of, last_end
 from trainer.workloads.containers import container_statuses, memory_limit
-from trainer.workloads.disruption import DeletedBy, Disruption
+from trainer.workloads.disruption import DeletedBy, Disruption, Taken
 from trainer.workloads.killed_child import killed_child
 from trainer.workloads.pod_life import PodLife, PodState, pod_life
 
@@ -83,6 +83,28 @@ class FailedContainer:
         by_somebody = text.endswith(_TAKEN_AWAY[Disruption.DELETED])
         disruption = Disruption.DELETED if by_somebody else Disruption.OTHER
         return cls(text, found[1], end=found[2], is_explained_by_log=False, is_taken_away=True, disruption=disruption)
+
+    @classmethod
+    def gang(cls, pod_group: str, taken: Taken) -> Self:
+        """A gang that was disrupted as a whole, of whose pods nothing is left.
+
+        Args:
+            pod_group: the name of its PodGroup.
+            taken: what the PodGroup says of it.
+        """
+        disruption = Disruption(taken.reason) if taken.reason in set(Disruption) else Disruption.OTHER
+        said = ": ".join(part for part in (taken.reason, _plain(taken.message, _MESSAGE_LIMIT)) if part)
+        end = f"{_TAKEN_AWAY[disruption].format(node='its node')} ({said})"
+        return cls(
+            f"PodGroup {pod_group} {end}",
+            "",
+            node="gang",
+            end=end,
+            is_explained_by_log=False,
+            is_taken_away=True,
+            disruption=disruption,
+            since=taken.since,
+        )
 
     def headline(self, log: Sequence[str] = ()) -> str:
         """The failure in one line: the node, and the error that the program has written last, else how it ended.

@@ -30,6 +30,7 @@ from trainer.kube.objects import (
     uid_of,
 )
 from trainer.kube.resource import JOBS
+from trainer.plugins.jobset.gang import disruption_of_gang
 from trainer.plugins.jobset.pod_index import PodIndex, is_in_trouble, is_there, lasting, life_of, problems_of
 from trainer.workloads.disruption import deletion_of
 from trainer.workloads.pod_life import PodState
@@ -94,11 +95,17 @@ class DeletedPods:
             deleted = ""
         found = first_failure(of_size([*present, *gone], jobset), deleted_first=deleted)
         is_known = found is not None and (found.disruption is not None or not found.is_taken_away)
-        stop = None if is_known else stop_of(train_job)
-        if stop is None or stop.last_transition_time < newest:  # of an earlier attempt
+        if is_known:
             return found
-        _, _, said = said_by(stop, ConditionReason.STOPPING_PODS).partition(": ")
-        return FailedContainer.recalled(said) or found
+        stop = stop_of(train_job)
+        if stop is not None and stop.last_transition_time >= newest:  # else it is of an earlier attempt
+            _, _, said = said_by(stop, ConditionReason.STOPPING_PODS).partition(": ")
+            found = FailedContainer.recalled(said) or found
+        if found is not None and found.disruption is not None:
+            return found
+        gang = disruption_of_gang(index)
+        is_of_attempt = gang is not None and gang.since >= newest and gang.since > _last_restart(train_job)
+        return gang if is_of_attempt else found
 
     def _note(self, pod: CachedObject, *, is_known: bool) -> None:
         """Keep the first sign of trouble; one of pods that were made after it begins anew, as after a suspension."""
@@ -154,6 +161,13 @@ def stop_of(train_job: TrainJob) -> Condition | None:
     conditions = (train_job.status and train_job.status.conditions) or ()
     held = (each for each in conditions if each.type == ConditionType.STOPPING and each.status == "True")
     return next(held, None)
+
+
+def _last_restart(train_job: TrainJob) -> str:
+    """When a restart has begun or ended, as the condition says: what was before is of an earlier attempt."""
+    conditions = (train_job.status and train_job.status.conditions) or ()
+    restarts = (each.last_transition_time for each in conditions if each.type == ConditionType.RESTARTING)
+    return next(restarts, "")
 
 
 def said_by(stop: Condition | None, reason: ConditionReason) -> str:

@@ -20,6 +20,7 @@ from trainer.kube.objects import Object, ObjectKey, name_of, namespace_of, uid_o
 from trainer.kube.resource import JOBS, PODS
 from trainer.workloads import JOBSETS
 from trainer.workloads.pod_life import CRASHING, PREPARING, UNSEEN, PodLife, PodState, pod_life
+from trainer.workloads.scheduling_groups import is_of_gang
 
 POD_PROBLEMS = "jobset-pod-problems"
 """Name of the index."""
@@ -30,6 +31,8 @@ _UNSEEN = " is unseen"
 _FAILED = " failed"
 _LOST = " lost"
 _GOING = " is going"
+_FOR_GANG = " waits for the gang"
+"""Of a pod with nothing wrong with it, whose gang does not fit; no reason has a space."""
 _THERE = " is there"
 _USUAL = (_STARTS, _UNSEEN, _THERE)
 """Of pods that are on their way to their first start, or run."""
@@ -171,7 +174,10 @@ def _unfinished(life: PodLife) -> tuple[str, ...]:
     if life.held_by:
         return (" held",)
     if life.state is PodState.WAITING:
-        return (" crashing",) if life.reason == CRASHING else (" waits", f" waits for {life.reason}")
+        if life.reason == CRASHING:
+            return (" crashing",)
+        for_gang = (_FOR_GANG,) if is_of_gang(life.message) else ()
+        return (" waits", f" waits for {life.reason}", *for_gang)
     if life.reason in {UNSEEN, PREPARING}:
         return (_STARTS, _UNSEEN) if life.reason == UNSEEN else (_STARTS,)
     return ()
@@ -189,6 +195,10 @@ class PodIndex:
     def waiting(self, reason: str = "") -> set[ObjectKey]:
         """Pods that cannot start, for one reason or any."""
         return self._keys(f"waits for {reason}" if reason else "waits")
+
+    def waiting_for_gang(self) -> set[ObjectKey]:
+        """Pods of a gang that does not fit, of which the scheduler says nothing else."""
+        return self._keys(_FOR_GANG.strip())
 
     def starting(self) -> set[ObjectKey]:
         """Pods with a node whose containers have not been created, without a reason in their status."""

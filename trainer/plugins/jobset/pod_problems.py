@@ -40,6 +40,7 @@ from trainer.plugins.jobset.events import (
     shared_claims,
     with_events,
 )
+from trainer.plugins.jobset.gang import Gang
 from trainer.plugins.jobset.pod_index import PodIndex
 from trainer.plugins.jobset.revision import is_decided
 from trainer.plugins.jobset.wait import Example, Named, WaitReason, about, cannot_start
@@ -47,7 +48,15 @@ from trainer.workloads import JOBSETS
 from trainer.workloads.pod_life import pod_life, wait_of
 from trainer.workloads.restarts import Restarts, restart_attempt
 
-_MAY_PASS = frozenset({"Unschedulable", "SchedulingGated", ConditionReason.NO_SCHEDULER})
+_MAY_PASS = frozenset(
+    {
+        "Unschedulable",
+        "SchedulingGated",
+        ConditionReason.NO_SCHEDULER,
+        ConditionReason.NO_POD_GROUP,
+        ConditionReason.GANG_INCOMPLETE,
+    }
+)
 """Reasons that often end by themselves, sorted after the others."""
 
 _NAMES_CLAIMS = re.compile("persistent ?volume ?claim", re.IGNORECASE)
@@ -87,6 +96,7 @@ def _waits_of_pods(index: PodIndex) -> tuple[list[WaitReason], set[ObjectKey]]:
     found: dict[str, WaitReason] = {}
     without_claims: set[ObjectKey] = set()
     remaining = index.waiting()
+    gang = Gang.of(index) if remaining else None
     while remaining:
         example = min(remaining)
         pod = index.reader.get(PODS, example)
@@ -96,7 +106,8 @@ def _waits_of_pods(index: PodIndex) -> tuple[list[WaitReason], set[ObjectKey]]:
             continue
         alike = index.waiting(wait.reason) | {example}
         remaining -= alike
-        found[wait.reason] = cannot_start(wait.reason, alike, pod, wait.message)
+        whole = gang.without_room(index, alike) if gang is not None and not wait.container else None
+        found[wait.reason] = whole or cannot_start(wait.reason, alike, pod, wait.message)
         if _NAMES_CLAIMS.search(wait.message):
             without_claims |= alike
     return list(found.values()), without_claims
@@ -316,6 +327,11 @@ def _unseen(index: PodIndex, unseen: AbstractSet[ObjectKey]) -> Iterator[WaitRea
     example = min(unseen)
     pod = index.reader.get(PODS, example)
     if pod is None:
+        return
+    gang = Gang.of(index)
+    lacking = gang.unseen(unseen) if gang is not None else None
+    if lacking is not None:
+        yield lacking
         return
     scheduler = (pod.get("spec") or {}).get("schedulerName") or "default-scheduler"
     message = f"no scheduler called {scheduler} has looked at it; is one installed under this name, and does it run?"
