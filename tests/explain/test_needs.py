@@ -18,10 +18,12 @@ from tests.explain.samples import (
     waiting,
 )
 from trainer.explain import Needs, Snapshot, Unread, needs_of
+from trainer.explain.gang import Membership
 from trainer.explain.needs import has_children
 from trainer.framework import FailedContainer
 from trainer.kube.objects import Object
 from trainer.plugins import coscheduling
+from trainer.workloads.scheduling_groups import POD_GROUPS
 
 QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "team-a"}}
 CLAIM = {"nodeName": None, "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}
@@ -50,8 +52,14 @@ MEMBER = {"labels": {"scheduling.x-k8s.io/pod-group": "demo"}}
         pytest.param(
             train_job(),
             (jobset(), unscheduled("", metadata=MEMBER)),
-            Needs(events=True, nodes=True, pod_group=(coscheduling.POD_GROUPS, "demo")),
+            Needs(events=True, nodes=True, pod_group=Membership((coscheduling.POD_GROUPS,), "demo")),
             id="gang",
+        ),
+        pytest.param(
+            train_job(),
+            (jobset(), unscheduled("", spec={"schedulingGroup": {"podGroupName": "demo-trainer-1"}})),
+            Needs(events=True, nodes=True, pod_group=Membership(POD_GROUPS, "demo-trainer-1")),
+            id="gang-of-kubernetes",
         ),
         pytest.param(
             train_job(),
@@ -93,7 +101,7 @@ def test_needs(job: Object, objects: tuple[Object, ...], needs: Needs) -> None:
         pytest.param((running(ready=False),), Needs(events=True), id="not-ready"),
         pytest.param(
             (unscheduled("", metadata=MEMBER),),
-            Needs(events=True, pod_group=(coscheduling.POD_GROUPS, "demo")),
+            Needs(events=True, pod_group=Membership((coscheduling.POD_GROUPS,), "demo")),
             id="gang",
         ),
     ],

@@ -21,6 +21,7 @@ _UNTOUCHED_SECONDS = 5
 
 _RUNTIME = re.compile(r"\b(spec\.runtimeRef|TrainingRuntime)\b")
 _MISSING = re.compile(r"Not found|there is no|does not exist")
+_GATE = re.compile(r"\bfeature[- ]gates?\b", re.IGNORECASE)
 _FOREIGN = re.compile(r"exists and does not belong to this TrainJob")
 
 
@@ -114,6 +115,10 @@ def creation_failure(snapshot: Snapshot) -> Iterator[Cause]:
     elif condition.get("reason") == ConditionReason.JOBS_CREATION_FAILED:
         refusal = refusal_of(message, snapshot.namespace)
         remedy, command = (refusal.remedy, refusal.command or command) if refusal else (_RETRIED, command)
+    elif _GATE.search(message):
+        remedy = (
+            "have switched on what the message names, or name a runtime with another podGroupPolicy: it goes on then"
+        )
     else:
         remedy = "correct the field that the message names; it can change until the Jobs exist"
     yield Cause(condition.get("reason") or "Blocked", snapshot.subject, message, remedy, command)

@@ -8,14 +8,13 @@ from trainer.api.kueue import QUEUE_LABEL
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
 from trainer.api.trainjob_status import ConditionType
 from trainer.explain.containers import crashes, present_crashes
-from trainer.explain.gang import pod_group_of
+from trainer.explain.gang import Membership, pod_group_of
 from trainer.explain.lost_nodes import lost_pods
 from trainer.explain.progress import is_up
 from trainer.explain.snapshot import Snapshot
 from trainer.framework import FailedContainer
 from trainer.framework.status.status import has_ended
 from trainer.kube.objects import Object, find_condition, is_condition_true, labels_of
-from trainer.kube.resource import Resource
 from trainer.workloads import JOBSETS
 
 
@@ -33,7 +32,8 @@ class Needs:
     """All nodes."""
     lost_nodes: tuple[str, ...] = ()
     """Names of nodes to read where not all are read: a cluster may have thousands."""
-    pod_group: tuple[Resource, str] | None = None
+    pod_group: Membership | None = None
+    """The PodGroup of pods that wait for a node."""
     log: FailedContainer | None = None
     """The container whose last lines say most."""
     previous_log: bool = False

@@ -29,7 +29,7 @@ _UNBOUND = re.compile(r"unbound immediate PersistentVolumeClaims|persistentvolum
 _NO_SCHEDULER = re.compile(r"no scheduler called")
 """What the dev cluster says; on others nobody says anything."""
 _NOT_PENDING = frozenset({ConditionReason.JOB_SET_SUSPENDED})
-_ELSEWHERE = _NOT_PENDING | {NODE_NOT_READY}
+_ELSEWHERE = _NOT_PENDING | {NODE_NOT_READY, ConditionReason.NO_POD_GROUP, ConditionReason.GANG_INCOMPLETE}
 """Reasons that other modules explain."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
@@ -14,6 +14,7 @@ import anyio.to_thread
 from trainer.api.kueue import QUEUE_LABEL
 from trainer.controllers.failure_log import FailureLog
 from trainer.explain.cause import Unread
+from trainer.explain.gang import Membership
 from trainer.explain.needs import Needs, has_children, needs_of
 from trainer.explain.snapshot import QueuePosition, Snapshot
 from trainer.explain.suspension import LOCAL_QUEUES, WORKLOADS, jobset_selector, workload_selector
@@ -110,12 +111,18 @@ class SnapshotReader:
             for name in needs.lost_nodes:
                 tasks.start_soon(self._get, NODES, name)
             if needs.pod_group is not None:
-                tasks.start_soon(self._get, *needs.pod_group)
+                tasks.start_soon(self._read_pod_group, needs.pod_group)
             if needs.log is not None:
                 tasks.start_soon(self._read_log, needs.log, needs.previous_log)
 
     async def _get(self, resource: Resource, name: str) -> None:
         found = await self._attempt(resource, lambda: self.client.get(resource, name, self._namespace))
+        if found is not None:
+            self._objects.append(found)
+
+    async def _read_pod_group(self, membership: Membership) -> None:
+        name = membership.name
+        found = await self._first(membership.kinds, lambda kind: self.client.get(kind, name, self._namespace))
         if found is not None:
             self._objects.append(found)
 
@@ -140,20 +147,10 @@ class SnapshotReader:
     async def _read_workload(self, snapshot: Snapshot) -> None:
         uids = [uid_of(each) for each in (snapshot.train_job, snapshot.jobset) if each is not None]
         selection = Selection(self._namespace, workload_selector(uids))
-        for resource in WORKLOADS:
-            try:
-                found = (await self.client.list(resource, selection)).items
-            except NotFoundError:
-                continue
-            except UnauthorizedError:
-                raise
-            except ApiError as error:
-                self._note(resource, error)
-                return
-            self._objects += found
-            if found:
-                await self._read_position(found[0])
-            return
+        found = await self._first(WORKLOADS, lambda kind: self.client.list(kind, selection))
+        if found is not None and found.items:
+            self._objects += found.items
+            await self._read_position(found.items[0])
 
     async def _read_position(self, workload: Object) -> None:
         queue = (workload.get("spec") or {}).get("queueName") or labels_of(workload).get(QUEUE_LABEL)
@@ -175,15 +172,21 @@ class SnapshotReader:
 
     async def _attempt(self, resource: Resource, read: Callable[[], Awaitable[_T]]) -> _T | None:
         """The object of a read; None if it does not exist, or cannot be read, which is noted."""
-        try:
-            return await read()
-        except NotFoundError:
-            return None
-        except UnauthorizedError:
-            raise
-        except ApiError as error:
-            self._note(resource, error)
-            return None
+        return await self._first((resource,), lambda _: read())
+
+    async def _first(self, kinds: Sequence[Resource], read: Callable[[Resource], Awaitable[_T]]) -> _T | None:
+        """The object of a read in the first version that the cluster serves; see `_attempt`."""
+        for kind in kinds:
+            try:
+                return await read(kind)
+            except NotFoundError:
+                continue
+            except UnauthorizedError:
+                raise
+            except ApiError as error:
+                self._note(kind, error)
+                return None
+        return None
 
     def _note(self, resource: Resource, error: ApiError) -> None:
         self._add(Unread(resource.plural, str(error)))

@@ -9,7 +9,7 @@ from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob_status import ConditionReason
 from trainer.explain.cause import STOPPING, Cause, Explanation, Unread, Verdict
 from trainer.explain.containers import container_causes
-from trainer.explain.gang import gang_causes
+from trainer.explain.gang import gang_causes, gang_notes
 from trainer.explain.lifecycle import creation_failure, deletion, failure, has_failed, management
 from trainer.explain.lost_nodes import lost_nodes
 from trainer.explain.pods import pod_problems
@@ -52,7 +52,7 @@ def explain(snapshot: Snapshot) -> Explanation:
         InvalidObjectError: the TrainJob does not fit the model, since its CRD is another one.
     """
     walk = _Walk(snapshot)
-    shown, said = tuple(walk.take(facts)), tuple(walk.take(notes))
+    shown, said = tuple(walk.take(facts)), (*walk.take(notes), *walk.take(gang_notes))
     if has_ended(snapshot.train_job):
         failed = has_failed(snapshot.train_job)
         verdict = Verdict.FAILED if failed else Verdict.SUCCEEDED

@@ -37,6 +37,7 @@ from trainer.kube.resource import EVENTS, NODES, PODS
 from trainer.kube.rest.connection import ConnectionOptions
 from trainer.plugins import coscheduling
 from trainer.v1alpha1.client import SERVED
+from trainer.workloads.scheduling_groups import POD_GROUPS
 from trainer_kube_testing import FakeClient
 
 QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "team-a"}}
@@ -99,6 +100,25 @@ def asked(client: FakeClient) -> list[str]:
             id="unschedulable-gang",
         ),
         pytest.param(
+            [
+                train_job(),
+                jobset(),
+                JOB,
+                unscheduled("pod group is unschedulable", spec={"schedulingGroup": {"podGroupName": "x"}}),
+                node(),
+                {
+                    "apiVersion": "scheduling.k8s.io/v1alpha2",
+                    "kind": "PodGroup",
+                    "metadata": {"name": "x", "namespace": "default"},
+                    "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
+                },
+            ],
+            ["get jobsets", "get podgroups", "get trainjobs", "list events", "list jobs", "list nodes", "list pods"],
+            3,
+            "also: GangNotScheduled: the gang needs 2 pods at the same time: 1 exist, and at most 1 of them fit now",
+            id="gang-of-kubernetes-1.36",
+        ),
+        pytest.param(
             [train_job(), jobset(nodes=1, ready=1), lost(), node()],
             ["get jobsets", "get nodes", "get trainjobs", "list pods"],
             3,
@@ -118,7 +138,7 @@ def test_requests(
     served: FakeClient, cluster: None, objects: list[Object], requests: list[str], code: int, word: str
 ) -> None:
     """What runs costs three requests, and what does not run those that its state makes worth it."""
-    for resource in (coscheduling.POD_GROUPS, WORKLOADS[0]):
+    for resource in (coscheduling.POD_GROUPS, POD_GROUPS[-1], WORKLOADS[0]):
         served.serve(resource)
     for obj in objects:
         served.add(obj)

@@ -1,0 +1,160 @@
+"""Gangs of Kubernetes' Workload API, as objects on a real cluster have them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.explain.samples import answer, condition, jobset, pod, running, train_job, unscheduled
+from trainer.explain import Unread
+from trainer.kube.objects import Object
+
+NAME = "demo-trainer-0123456789"
+MEMBER: Object = {"schedulingGroup": {"podGroupName": NAME}}
+OWN = "0/3 nodes are available: 3 Insufficient cpu."
+OF_GANG = "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled"
+COUNTED = "pod group is unschedulable, minCount (3) cannot be satisfied: 1 scheduled, 0 remaining"
+FIRST = "2026-01-01T00:59:55Z"
+SCHEDULED = condition("PodGroupInitiallyScheduled")
+
+
+def group(*conditions: Object, least: int = 3, metadata: Object | None = None) -> Object:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": NAME, "namespace": "default"} | (metadata or {}),
+        "spec": {"schedulingPolicy": {"gang": {"minCount": least}}},
+        "status": {"conditions": [*conditions]},
+    }
+
+
+def members(*messages: str | None, **metadata: str) -> list[Object]:
+    """Pods without nodes, by what the scheduler says of each."""
+    return [
+        unscheduled(text, index, spec=MEMBER)
+        if text
+        else pod(index, spec=MEMBER | {"nodeName": None}, metadata=metadata)
+        for index, text in enumerate(messages)
+    ]
+
+
+def placed(index: int) -> Object:
+    found = running(index)
+    return found | {"spec": found["spec"] | MEMBER}
+
+
+GOING = {"deletionTimestamp": FIRST, "finalizers": ["scheduling.k8s.io/podgroup-protection"]}
+
+
+@pytest.mark.parametrize(
+    ("objects", "reason", "message", "remedy", "details"),
+    [
+        pytest.param(
+            (*members(OF_GANG, OF_GANG, OWN), group()),
+            "GangNotScheduled",
+            f"the gang needs 3 pods at the same time: 3 exist, and at most 2 of them fit now; pod demo-node-0-2-abcde: "
+            f"{OWN}",
+            "wait for room for all of them at once",
+            (),
+            id="does-not-fit",
+        ),
+        pytest.param(
+            (*members(OF_GANG, OF_GANG, OWN), group(SCHEDULED)),
+            "GangNotScheduled",
+            "3 exist, and at most 2 of them fit now",
+            "wait for room for all of them at once",
+            (),
+            id="starts-again",
+        ),
+        pytest.param(
+            (
+                *members(OF_GANG, OF_GANG, OF_GANG),
+                group(condition(SCHEDULED["type"], "False", "Unschedulable", COUNTED)),
+            ),
+            "GangNotScheduled",
+            "3 exist, and at most 1 of them fit now",
+            "wait for room for all of them at once",
+            (f"the PodGroup: Unschedulable: {COUNTED}",),
+            id="the-pod-group-says-more",
+        ),
+        pytest.param(
+            (*members(OF_GANG, OF_GANG, OWN), group(metadata=GOING)),
+            "GangNotScheduled",
+            "3 exist, and at most 2 of them fit now",
+            "wait",
+            (
+                "the PodGroup is being deleted, which waits for its finalizers (scheduling.k8s.io/podgroup-protection): "
+                "kube-controller-manager takes them off when no pod is left",
+            ),
+            id="being-deleted",
+        ),
+        pytest.param(
+            (*members(None, None), group()),
+            "GangNotScheduled",
+            "the gang needs 3 pods at the same time: 2 exist",
+            "see why the other pods are not there",
+            (),
+            id="incomplete",
+        ),
+        pytest.param(
+            (*members(None, None, None),),
+            "NoPodGroup",
+            f"the pods are members of PodGroup {NAME}, which does not exist",
+            "see the events of the TrainJob",
+            (),
+            id="no-pod-group",
+        ),
+        pytest.param(
+            (placed(0), *members(OWN, OWN, OWN)[1:], group()),
+            "GangNotHandled",
+            "kube-scheduler says nothing of the PodGroup: it places the pods one by one",
+            "the feature gates GenericWorkload and GangScheduling of kube-scheduler switched on",
+            (),
+            id="gates-of-the-scheduler",
+        ),
+    ],
+)
+def test_gang(objects: tuple[Object, ...], reason: str, message: str, remedy: str, details: tuple[str, ...]) -> None:
+    """It says how many are needed, exist and fit, and what the PodGroup says beside the pods."""
+    found = answer(train_job(), jobset(nodes=3, **MEMBER), *objects)
+    [cause] = [each for each in found.causes if each.about.kind == "PodGroup"]
+    assert cause.reason == reason
+    assert message in cause.message
+    assert remedy in cause.remedy
+    assert cause.details == details
+    assert cause.command == f"kubectl describe podgroups.scheduling.k8s.io {NAME} -n default"
+    assert found.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("objects", "fields"),
+    [
+        pytest.param((*members(None, None, creationTimestamp=FIRST), group()), {}, id="just-made"),
+        pytest.param((*members(None, None, None), group()), {}, id="nobody-has-tried"),
+        pytest.param((placed(0), placed(1), *members(OWN, OWN, OWN)[2:], group(SCHEDULED, least=2)), {}, id="elastic"),
+        pytest.param(members(OF_GANG), {"unread": (Unread("podgroups", "forbidden"),)}, id="may-not-be-read"),
+    ],
+)
+def test_not_the_gang(objects: Any, fields: dict[str, Any]) -> None:
+    """Nothing is said of a gang that was just made, has its place, or may not be read."""
+    found = answer(train_job(), jobset(nodes=3, **MEMBER), *objects, **fields)
+    assert [each for each in found.causes if each.about.kind == "PodGroup"] == []
+
+
+def test_gangs_that_the_api_server_drops() -> None:
+    """Pods without the field of their template are placed one by one, which is worth knowing also while they run."""
+    found = answer(train_job(state="Running"), jobset(nodes=1, ready=1, **MEMBER), running())
+    assert found.causes == ()
+    assert found.notes == (
+        "its pods are no gang: the API server has dropped their spec.schedulingGroup, since its feature gate "
+        "GenericWorkload is off",
+    )
+
+
+def test_what_the_cluster_lacks() -> None:
+    """A gang that the cluster does not offer waits for the administrator of the cluster, and for no field."""
+    message = "spec.podGroupPolicy.workload: Forbidden: needs the feature gate GenericWorkload of kube-apiserver"
+    job = train_job(condition("Created", "False", "JobsBuildFailed", message), state="Blocked")
+    [cause] = answer(job).causes
+    assert cause.remedy.startswith("have switched on what the message names, or name a runtime with another")
