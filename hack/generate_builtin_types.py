@@ -42,6 +42,7 @@ KINDS = {
     "policy/v1": "Eviction PodDisruptionBudget",
     "rbac.authorization.k8s.io/v1": "ClusterRole ClusterRoleBinding Role RoleBinding",
     "scheduling.k8s.io/v1": "PriorityClass",
+    "scheduling.k8s.io/v1beta1": "PodGroup Workload",
 }
 KEPT = (
     "additionalProperties", "format", "items", "properties", "required", "x-kubernetes-group-version-kind",

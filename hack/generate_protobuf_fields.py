@@ -48,6 +48,7 @@ KINDS = {
     "k8s.io/api/policy/v1": ("policy/v1", "Eviction PodDisruptionBudget"),
     "k8s.io/api/rbac/v1": ("rbac.authorization.k8s.io/v1", "ClusterRole ClusterRoleBinding Role RoleBinding"),
     "k8s.io/api/scheduling/v1": ("scheduling.k8s.io/v1", "PriorityClass"),
+    "k8s.io/api/scheduling/v1beta1": ("scheduling.k8s.io/v1beta1", "PodGroup Workload"),
 }
 # Types with an encoding of their own; the decoder knows them by these names.
 SPECIAL = {

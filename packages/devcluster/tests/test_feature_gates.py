@@ -9,6 +9,7 @@ from trainer_devcluster.feature_gates import FeatureGates
     ("text", "complaint"),
     [
         pytest.param("ElasticJobSet", "write ElasticJobSet=true or ElasticJobSet=false", id="no value"),
+        pytest.param("GangScheduling=true", "needs GenericWorkload: write GenericWorkload=true", id="needs another"),
         pytest.param("ElasticJobSet=yes", "'ElasticJobSet=yes': write ElasticJobSet=true", id="another value"),
     ],
 )

@@ -66,7 +66,8 @@ FeatureGates = Annotated[
     typer.Option(
         metavar="NAME=true|false,...",
         help="Features to switch on or off; ElasticJobSet (default: false) allows resizing the Jobs of a JobSet; "
-        "WatchList (true) serves streaming lists.",
+        "WatchList (true) serves streaming lists; GenericWorkload (false) serves the Workload API, and GangScheduling "
+        "(false) schedules its PodGroups as gangs.",
     ),
 ]
 AuditLogPath = Annotated[

@@ -136,7 +136,7 @@ def _run_pods(
         pod_network=options.pod_network,
         node_resources=options.node_resources,
     )
-    scheduler.register(manager, kubelet_options.node_name)
+    scheduler.register(manager, kubelet_options.node_name, options.feature_gates)
     if options.fake_pods:
         return fake.register(manager, kubelet_options).wait_for_start
     return kubelet.register(manager, kubelet_options, commands).wait_for_start
@@ -235,7 +235,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         default=DEFAULT_FEATURE_GATES,
         metavar="NAME=true|false,...",
         help="features to switch on or off; ElasticJobSet (default: false) lets the Jobs of a JobSet be resized; "
-        "WatchList (true) serves streaming lists",
+        "WatchList (true) serves streaming lists; GenericWorkload (false) serves the Workload API, and GangScheduling "
+        "(false) schedules its PodGroups as gangs",
     )
     parser.add_argument(
         "--audit-log-path",

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from trainer_devcluster.apiserver.kinds import BUILTIN_KINDS
+from trainer_devcluster.apiserver.kinds import built_in_kinds
+from trainer_devcluster.feature_gates import FeatureGates
 
 ROOT = Path(__file__).parents[4]
 DATA = ROOT / "packages" / "devcluster" / "src" / "trainer_devcluster" / "apiserver"
@@ -33,7 +34,8 @@ def test_data_is_what_its_script_makes(script: str, file: str, monkeypatch: pyte
 def test_every_served_kind_is_in_the_data(file: str) -> None:
     """Every kind that the server has from the start can be merged, applied, and sent by Go clients."""
     known = json.loads(gzip.decompress((DATA / file).read_bytes()))["kinds"]
-    kinds = {f"{definition.resource.api_version}/{definition.resource.kind}" for definition in BUILTIN_KINDS}
+    definitions = built_in_kinds(FeatureGates(generic_workload=True))
+    kinds = {f"{definition.resource.api_version}/{definition.resource.kind}" for definition in definitions}
     # Go clients send these two groups as JSON.
     as_json = ("apiextensions.k8s.io/", "admissionregistration.k8s.io/") if "protobuf" in file else ()
     assert {kind for kind in kinds - known.keys() if not kind.startswith(as_json or ("-",))} == set()

@@ -49,7 +49,10 @@ def test_messages(pod: dict[str, Any], others: list[dict[str, Any]], text: str) 
 
 def members(count: int, scheduler: str = "coscheduling", **fields: Any) -> list[Candidate]:
     """Pods of one gang."""
-    if scheduler == "coscheduling":
+    mark: dict[str, Any]
+    if scheduler == "kubernetes":
+        mark = {"schedulingGroup": {"podGroupName": "gang"}}
+    elif scheduler == "coscheduling":
         mark = {"schedulerName": "scheduler-plugins-scheduler", "labels": {"scheduling.x-k8s.io/pod-group": "gang"}}
     else:
         mark = {"schedulerName": "volcano", "annotations": {"scheduling.k8s.io/group-name": "gang"}}
@@ -80,3 +83,30 @@ def test_least_resources_that_make_no_sense() -> None:
     bound, held = place([*members(1), candidate("other")], state=gang(1, 1, spec={"minResources": {"cpu": "x"}}))
     assert bound == ["other"]
     assert "resource gap: cpu must be a quantity" in held["pod-0"]
+
+
+POLICY = {"minCount": 3}
+
+
+@pytest.mark.parametrize(
+    ("count", "state", "bound", "held"),
+    [
+        pytest.param(3, GangState(None), [], set(), id="no-group"),
+        pytest.param(2, GangState({"schedulingPolicy": {"gang": POLICY}}, 2), [], set(), id="too-few"),
+        pytest.param(3, GangState({"schedulingPolicy": {"gang": POLICY}}, 3), [], {0, 1, 2}, id="no-room"),
+        pytest.param(3, GangState({"schedulingPolicy": {"basic": {}}}, 3), [0, 1], {2}, id="one-by-one"),
+        pytest.param(
+            2, GangState({"schedulingPolicy": {"gang": POLICY}}, 3, succeeded=1), [0, 1], set(), id="one-has-ended"
+        ),
+    ],
+)
+def test_gang_of_kubernetes(count: int, state: GangState, bound: list[int], held: set[int]) -> None:
+    """kube-scheduler binds all or none, and says nothing before the gang can be tried."""
+    names, texts = place(members(count, "kubernetes", requests={GPU: 1}), state=state)
+    assert names == [f"pod-{index}" for index in bound]
+    assert texts.keys() == {f"pod-{index}" for index in held}
+    if not bound and held:
+        assert texts["pod-0"] == (
+            "pod group is unschedulable, minCount (3) cannot be satisfied: 2 scheduled, 0 remaining"
+        )
+        assert texts["pod-2"].startswith("0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trainer.kube.objects import Object
-from trainer_devcluster.scheduler.pod_groups import coscheduling_status, volcano_status
+from trainer_devcluster.scheduler.pod_groups import coscheduling_status, kubernetes_status, volcano_status
 
 NOW = "2026-01-01T00:00:00Z"
 WAITS = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
@@ -73,3 +73,43 @@ def test_volcano(phases: tuple[str, ...], phase: str, counts: Object, condition:
     kinds = [entry["type"] for entry in status.pop("conditions", [])]
     assert status == {"phase": phase} | counts
     assert kinds == ([condition] if condition and phase != "Completed" else [])
+
+
+HELD = WAITS | {"message": "pod group is unschedulable, minCount (2) cannot be satisfied: 1 scheduled, 0 remaining"}
+
+
+@pytest.mark.parametrize(
+    ("phases", "verdict", "expected"),
+    [
+        pytest.param(("Pending", "Pending"), {}, None, id="not-tried-yet"),
+        pytest.param(
+            ("Pending", "Pending"),
+            WAITS,
+            ("False", "Unschedulable", "minCount (2) cannot be satisfied: 0 scheduled, 0 remaining"),
+            id="none-fits",
+        ),
+        pytest.param(
+            ("Running", "Pending"),
+            WAITS,
+            ("False", "Unschedulable", "minCount (2) cannot be satisfied: 1 scheduled, 0 remaining"),
+            id="one-is-bound",
+        ),
+        pytest.param(
+            ("Pending",),
+            HELD,
+            ("False", "Unschedulable", "minCount (2) cannot be satisfied: 1 scheduled, 0 remaining"),
+            id="one-would-fit",
+        ),
+        pytest.param(("Bound", "Running"), {}, ("True", "Scheduled", ""), id="bound"),
+    ],
+)
+def test_kubernetes(phases: tuple[str, ...], verdict: Object, expected: tuple[str, str, str] | None) -> None:
+    """The condition counts the pods that fit, and stays once the gang has been scheduled."""
+    found, group = pods(*phases), {"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}
+    for pod in found:
+        pod["status"]["conditions"] = [verdict] if verdict else []
+    status = kubernetes_status(group, found, NOW)
+    conditions = [(entry["status"], entry["reason"], entry["message"]) for entry in status.get("conditions", [])]
+    assert conditions == ([expected] if expected else [])
+    if expected and expected[0] == "True":
+        assert kubernetes_status({**group, "status": status}, [], "later") == status

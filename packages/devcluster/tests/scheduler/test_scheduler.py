@@ -15,6 +15,7 @@ from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import Object, find_condition, name_of
 from trainer.kube.resource import EVENTS, NODES, PODS, Resource
 from trainer.kube.selection import EVERYTHING, Selection
+from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from trainer_devcluster.scheduler import register
 from trainer_devcluster.scheduler.candidate import (
     COSCHEDULING,
@@ -22,6 +23,7 @@ from trainer_devcluster.scheduler.candidate import (
     GangScheduler,
     definition_of,
 )
+from trainer_devcluster.workload_api import POD_GROUPS as POD_GROUP_RESOURCE
 from trainer_kube_testing import FakeClient, ManualClock, eventually, statuses
 
 GPU = {"nvidia.com/gpu": 1}
@@ -29,10 +31,12 @@ POD_GROUPS = (COSCHEDULING.pod_groups, VOLCANO.pod_groups)
 
 
 @asynccontextmanager
-async def scheduling(client: FakeClient, clock: ManualClock) -> AsyncIterator[None]:
+async def scheduling(
+    client: FakeClient, clock: ManualClock, gates: FeatureGates = DEFAULT_FEATURE_GATES
+) -> AsyncIterator[None]:
     """Run the scheduler within the context."""
     manager = Manager(client, clock=clock)
-    register(manager, "laptop")
+    register(manager, "laptop", gates)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(manager.run)
         await manager.wait_for_start()
@@ -125,7 +129,8 @@ async def test_server_fails() -> None:
 
 def member(scheduler: GangScheduler, name: str, **spec: Any) -> Object:
     """A pod of a gang."""
-    mark = {scheduler.mark.value: {scheduler.key: "gang"}}
+    _, section, field = scheduler.mark
+    mark = {section: {field: "gang"}}
     return make_pod(name, GPU, **mark, schedulerName=scheduler.scheduler_names[0], **spec)  # type: ignore[arg-type]
 
 
@@ -166,6 +171,33 @@ async def test_gang(scheduler: GangScheduler) -> None:
         assert group_status(client, scheduler)["phase"] == "Running"
         who = {(scheduler.scheduler_names[0], "Scheduled", f"pod-{index}") for index in range(2)}
         await eventually(lambda: who <= events(client), clock=clock)
+
+
+@pytest.mark.parametrize("is_gang", [pytest.param(True, id="gate on"), pytest.param(False, id="gate off")])
+async def test_gang_of_the_workload_api(is_gang: bool) -> None:
+    """Its pods are bound together, and its PodGroup says so, where the gate is on; else one by one."""
+    clock, gates = ManualClock(), FeatureGates(generic_workload=True, gang_scheduling=is_gang)
+    group: Object = {
+        "apiVersion": POD_GROUP_RESOURCE.api_version,
+        "kind": "PodGroup",
+        "metadata": {"name": "gang", "namespace": "ns", "uid": "uid-gang"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
+    }
+    pods = [make_pod(f"pod-{index}", GPU, schedulingGroup={"podGroupName": "gang"}) for index in range(2)]
+    other = make_pod("other", GPU, nodeName="laptop")
+    client = FakeClient(make_node(), group, *pods, other, clock=clock, resources=(POD_GROUP_RESOURCE,))
+
+    def condition() -> str:
+        found = client.find(POD_GROUP_RESOURCE, "gang", "ns") or {}
+        return str((find_condition(found, "PodGroupInitiallyScheduled") or {}).get("status"))
+
+    async with scheduling(client, clock, gates):
+        await eventually(lambda: "Insufficient" in verdict(client, "pod-1")[1], clock=clock)
+        assert scheduled(client) == ({"other"} if is_gang else {"other", "pod-0"})
+        await eventually(lambda: condition() == ("False" if is_gang else "None"), clock=clock)
+        client.remove(PODS, "other", "ns")
+        await eventually(lambda: scheduled(client) == {"pod-0", "pod-1"}, clock=clock)
+        await eventually(lambda: condition() == ("True" if is_gang else "None"), clock=clock)
 
 
 class LateWatches(FakeClient):

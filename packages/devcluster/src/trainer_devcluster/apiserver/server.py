@@ -31,7 +31,7 @@ from trainer_devcluster.apiserver.backend import Backend
 from trainer_devcluster.apiserver.custom_resources.controller import CustomResources
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
 from trainer_devcluster.apiserver.handlers.documents import Documents
-from trainer_devcluster.apiserver.kinds import BUILTIN_KINDS, webhooks
+from trainer_devcluster.apiserver.kinds import WEBHOOKS, built_in_kinds
 from trainer_devcluster.apiserver.kinds.priority_class import PRIORITY_CLASSES, system_classes
 from trainer_devcluster.apiserver.objects.built_in_types import built_in_definitions
 from trainer_devcluster.apiserver.serving.dispatch import Dispatcher
@@ -139,7 +139,7 @@ async def _serve(
     storage, journal = await anyio.to_thread.run_sync(_open_storage, options, clock)
     backend = Backend(
         storage,
-        ResourceRegistry(BUILTIN_KINDS, when_changed=storage.wake),
+        ResourceRegistry(built_in_kinds(options.feature_gates), when_changed=storage.wake),
         clock,
         options.data_dir,
         certificate.ca_pem,
@@ -161,7 +161,7 @@ async def _serve(
         dispatcher = Dispatcher(
             backend, access, Documents(backend.registry, options.is_ready), writer, admitted, audit=audit
         )
-        custom_resources = CustomResources(backend, writer, deleter, webhooks(options.feature_gates))
+        custom_resources = CustomResources(backend, writer, deleter, WEBHOOKS)
         await custom_resources.restore()
         background: list[Callable[[], Coroutine[None, None, None]]] = [
             *([journal.run] if journal is not None else []),

@@ -5,7 +5,13 @@ from __future__ import annotations
 from trainer.kube.client import RawClient
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.manager.manager import Manager
-from trainer_devcluster.controllers import cluster_role_aggregation, namespace, node_lifecycle, pod_garbage_collector
+from trainer_devcluster.controllers import (
+    cluster_role_aggregation,
+    namespace,
+    node_lifecycle,
+    pod_garbage_collector,
+    pod_group_protection,
+)
 from trainer_devcluster.controllers.garbage_collector import monitor
 from trainer_devcluster.controllers.horizontal_pod_autoscaler import controller as horizontal_pod_autoscaler
 from trainer_devcluster.controllers.job import cleanup
@@ -34,3 +40,5 @@ def register_all(manager: Manager, options: ControllerOptions | None = None) -> 
     cluster_role_aggregation.register(manager)
     node_lifecycle.register(manager)
     pod_garbage_collector.register(manager)
+    if options.feature_gates.generic_workload:
+        pod_group_protection.register(manager)

@@ -1,7 +1,7 @@
 """The scheduler of the dev cluster: decides which pods its one node takes, one by one or as gangs.
 
 Kubernetes documentation, "Kubernetes Scheduler". What it looks at is in `node_fit`, what it does about gangs in
-`gangs`. It never preempts: what does not fit waits until something ends.
+`placement`. It never preempts: what does not fit waits until something ends.
 """
 
 from trainer_devcluster.scheduler.candidate import GangScheduler, definition_of, parse_gang_schedulers

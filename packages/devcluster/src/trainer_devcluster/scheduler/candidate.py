@@ -1,5 +1,6 @@
 """What the scheduler has to know of a pod, read once per version of the object, and which pods belong together.
 
+* **kube-scheduler**: `spec.schedulingGroup` names the PodGroup of the Workload API.
 * **coscheduling** of the Kubernetes scheduler-plugins: the label `scheduling.x-k8s.io/pod-group` names the PodGroup.
 * **Volcano**: the annotation `scheduling.k8s.io/group-name` does.
 
@@ -13,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from enum import StrEnum
 from importlib import resources
 from typing import Any, Final, NamedTuple
 
@@ -23,13 +23,9 @@ from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import Object, ObjectKey, has_finished
 from trainer.kube.resource import Resource
 from trainer.workloads.pod_requests import pod_requests
+from trainer_devcluster.workload_api import POD_GROUPS
 
-
-class Mark(StrEnum):
-    """Where a pod names its PodGroup."""
-
-    LABEL = "labels"
-    ANNOTATION = "annotations"
+DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,28 +38,32 @@ class GangScheduler:
     """`spec.schedulerName` of its pods: first what its installation calls it by default, then other names
     that its users go by."""
     pod_groups: Resource
-    mark: Mark
-    key: str
-    """Of the label or annotation."""
+    mark: tuple[str, str, str]
+    """The field in which a pod names its PodGroup."""
 
-    def group_name(self, metadata: Mapping[str, Any]) -> str:
-        """The PodGroup that metadata of a pod name; "" if none."""
-        return str((metadata.get(self.mark.value) or {}).get(self.key) or "")
+    def group_name(self, pod: Mapping[str, Any]) -> str:
+        """The PodGroup that a pod names; "" if none."""
+        part, section, field = self.mark
+        return str((pod[part].get(section) or {}).get(field) or "")
 
 
 COSCHEDULING: Final = GangScheduler(
     "coscheduling",
     ("scheduler-plugins-scheduler", "coscheduling"),
     Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup"),
-    Mark.LABEL,
-    "scheduling.x-k8s.io/pod-group",
+    ("metadata", "labels", "scheduling.x-k8s.io/pod-group"),
 )
 VOLCANO: Final = GangScheduler(
     "volcano",
     ("volcano",),
     Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup"),
-    Mark.ANNOTATION,
-    "scheduling.k8s.io/group-name",
+    ("metadata", "annotations", "scheduling.k8s.io/group-name"),
+)
+KUBERNETES: Final = GangScheduler(
+    "kubernetes",
+    (DEFAULT_SCHEDULER,),
+    POD_GROUPS,
+    ("spec", "schedulingGroup", "podGroupName"),
 )
 GANG_SCHEDULERS: Final = {scheduler.name: scheduler for scheduler in (COSCHEDULING, VOLCANO)}
 """By the name that `--gang-schedulers` knows them by."""
@@ -89,7 +89,11 @@ def definition_of(scheduler: GangScheduler) -> Object:
     return definition
 
 
-_BY_SCHEDULER_NAME = {name: scheduler for scheduler in GANG_SCHEDULERS.values() for name in scheduler.scheduler_names}
+_BY_SCHEDULER_NAME = {
+    name: scheduler for scheduler in (KUBERNETES, COSCHEDULING, VOLCANO) for name in scheduler.scheduler_names
+}
+KNOWN_SCHEDULERS: Final = tuple(_BY_SCHEDULER_NAME)
+"""Every `spec.schedulerName` for which somebody schedules here."""
 
 
 class Gang(NamedTuple):
@@ -110,19 +114,13 @@ class Gang(NamedTuple):
         return f"{self.scheduler}/{self.namespace}/{self.name}"
 
 
-def gang_of(scheduler_name: str, metadata: Mapping[str, Any]) -> Gang | None:
+def gang_of(pod: Mapping[str, Any]) -> Gang | None:
     """The gang of a pod, if a gang scheduler has to schedule it and it names a PodGroup."""
-    scheduler = _BY_SCHEDULER_NAME.get(scheduler_name)
-    name = scheduler.group_name(metadata) if scheduler is not None else ""
-    return Gang(scheduler.name, metadata.get("namespace") or "", name) if scheduler is not None and name else None
-
-
-def known_schedulers(default: str) -> tuple[str, ...]:
-    """Every `spec.schedulerName` for which somebody schedules here."""
-    return (default, *_BY_SCHEDULER_NAME)
-
-
-DEFAULT_SCHEDULER = "default-scheduler"
+    scheduler = _BY_SCHEDULER_NAME.get(pod["spec"].get("schedulerName") or DEFAULT_SCHEDULER)
+    name = scheduler.group_name(pod) if scheduler is not None else ""
+    return (
+        Gang(scheduler.name, pod["metadata"].get("namespace") or "", name) if scheduler is not None and name else None
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,7 +168,7 @@ class Candidate:
             tolerations=spec.get("tolerations") or [],
             is_gated=bool(spec.get("schedulingGates")),
             never_preempts=spec.get("preemptionPolicy") == "Never",
-            gang=gang_of(scheduler, metadata),
+            gang=gang_of(pod),
             ignored=_ignored_fields(spec, affinity),
         )
 

@@ -8,10 +8,16 @@ from dataclasses import dataclass, field
 
 from trainer.kube.objects import Object
 from trainer_devcluster.scheduler import texts
-from trainer_devcluster.scheduler.candidate import VOLCANO, Candidate, Gang
+from trainer_devcluster.scheduler.candidate import KUBERNETES, VOLCANO, Candidate, Gang
 from trainer_devcluster.scheduler.node_fit import FitFailure, Room
 
 _PERMIT_SECONDS = 60.0
+
+
+def least_of(spec: Object) -> int:
+    """How many pods a PodGroup wants to be scheduled together; 0: they are scheduled one by one."""
+    policy = spec.get("schedulingPolicy") or {"gang": {"minCount": spec.get("minMember")}}
+    return max(1, int(policy["gang"].get("minCount") or 1)) if "gang" in policy else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +36,7 @@ class GangState:
     @property
     def least(self) -> int:
         """How many have to be scheduled together."""
-        return max(1, int((self.spec or {}).get("minMember") or 1))
+        return least_of(self.spec or {})
 
     @property
     def timeout(self) -> float:
@@ -79,6 +85,8 @@ class Placement:
 
     def _place_gang(self, gang: Gang, members: list[Candidate]) -> None:
         state = self.states(gang)
+        if gang.scheduler == KUBERNETES.name and (state.spec is None or state.members < state.least):
+            return  # kube-scheduler says nothing before the gang can be tried
         if state.spec is None:
             self._hold_all(members, lambda _: texts.no_pod_group(gang))
             return
@@ -117,7 +125,10 @@ class Placement:
             return
         for member, refusal in misfits:
             self.held[member] = texts.no_fit(member, refusal, self.room)
-        if misfits:
+        if gang.scheduler == KUBERNETES.name:
+            text = texts.gang_infeasible(state.least, len(state.assigned) + state.succeeded + len(fitting))
+            self._hold_all(fitting, lambda _: text)
+        elif misfits:
             self._hold_all(fitting, lambda _: texts.rejected_for(gang, misfits[0][0]))
         else:
             self.parked[gang] = fitting

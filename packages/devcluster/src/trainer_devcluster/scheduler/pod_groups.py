@@ -1,4 +1,4 @@
-"""The gangs of PodGroups, and the status that the controllers of scheduler-plugins and Volcano write."""
+"""The gangs of PodGroups, and the status that kube-scheduler, scheduler-plugins and Volcano write."""
 
 from __future__ import annotations
 
@@ -12,11 +12,24 @@ from trainer.kube.clock import timestamp
 from trainer.kube.controller.controller import Controller
 from trainer.kube.errors import NotFoundError
 from trainer.kube.manager.manager import Manager
-from trainer.kube.objects import Object, ObjectKey, find_condition, name_of, namespace_of, owner_references_of, uid_of
+from trainer.kube.objects import (
+    Object,
+    ObjectKey,
+    find_condition,
+    is_condition_true,
+    name_of,
+    namespace_of,
+    owner_references_of,
+    resource_version_of,
+    set_condition,
+    uid_of,
+)
 from trainer.kube.resource import PODS
+from trainer_devcluster.scheduler import texts
 from trainer_devcluster.scheduler.candidate import (
     COSCHEDULING,
-    GANG_SCHEDULERS,
+    KUBERNETES,
+    VOLCANO,
     Candidate,
     Gang,
     GangScheduler,
@@ -24,10 +37,12 @@ from trainer_devcluster.scheduler.candidate import (
     is_waiting,
     takes_room,
 )
-from trainer_devcluster.scheduler.placement import GangState
+from trainer_devcluster.scheduler.placement import GangState, least_of
 
 _READY = "tasks in gang are ready to be scheduled"
 _ENDED = ("Finished", "Failed")
+INITIALLY_SCHEDULED = "PodGroupInitiallyScheduled"
+"""Condition of a PodGroup of Kubernetes that stays True once it is."""
 
 
 def coscheduling_status(group: Object, pods: Sequence[Object], now: str) -> Object:
@@ -39,7 +54,7 @@ def coscheduling_status(group: Object, pods: Sequence[Object], now: str) -> Obje
         now: for `scheduleStartTime`.
     """
     status: Object = dict(group.get("status") or {})
-    phase, least = status.get("phase") or "", _least(group)
+    phase, least = status.get("phase") or "", least_of(group.get("spec") or {})
     if phase in _ENDED:
         return status
     if not phase:
@@ -64,7 +79,7 @@ def coscheduling_status(group: Object, pods: Sequence[Object], now: str) -> Obje
 
 def volcano_status(group: Object, pods: Sequence[Object], now: str) -> Object:
     """Status of a PodGroup of Volcano; arguments as for `coscheduling_status`."""
-    counts, least = _phases(pods), _least(group)
+    counts, least = _phases(pods), least_of(group.get("spec") or {})
     allocated = [pod for pod in pods if pod["spec"].get("nodeName") and _phase(pod) != "Failed"]
     status: Object = {
         key: value for key, value in (group.get("status") or {}).items() if key in ("conditions", "phase")
@@ -86,6 +101,25 @@ def volcano_status(group: Object, pods: Sequence[Object], now: str) -> Object:
     return status
 
 
+def kubernetes_status(group: Object, pods: Sequence[Object], now: str) -> Object:
+    """Status of a PodGroup of Kubernetes, read from what its pods say; arguments as for `coscheduling_status`."""
+    status: Object = dict(group.get("status") or {})
+    if is_condition_true(group, INITIALLY_SCHEDULED):
+        return status
+    least = max(1, least_of(group["spec"]))
+    scheduled = sum(bool(pod["spec"].get("nodeName")) for pod in pods)
+    waiting = [find_condition(pod, "PodScheduled") or {} for pod in pods if is_waiting(pod)]
+    held = [str(verdict.get("message")) for verdict in waiting if verdict.get("reason") == "Unschedulable"]
+    condition = {"type": INITIALLY_SCHEDULED, "status": "True", "reason": "Scheduled", "message": ""}
+    if scheduled < least:
+        if not held:
+            return status
+        fitting = sum(message.startswith(texts.INFEASIBLE) for message in held)
+        message = texts.min_count(least, scheduled + fitting)
+        condition |= {"status": "False", "reason": "Unschedulable", "message": message}
+    return status | {"conditions": set_condition(status.get("conditions") or [], condition, now)}
+
+
 def _volcano_condition(pods: Sequence[Object], *, enough: bool) -> Object | None:
     if enough:
         return {"type": "Scheduled", "reason": _READY}
@@ -105,10 +139,6 @@ def _set_condition(status: Object, group: Object, condition: Object, now: str) -
     status["conditions"] = [*others, entry]
 
 
-def _least(group: Object) -> int:
-    return max(1, int((group.get("spec") or {}).get("minMember") or 1))
-
-
 def _phase(pod: Object) -> str:
     return str((pod.get("status") or {}).get("phase") or "")
 
@@ -124,6 +154,11 @@ def _owner(pods: Sequence[Object]) -> str:
     return ""
 
 
+_STATUS = {
+    KUBERNETES.name: kubernetes_status,
+    COSCHEDULING.name: coscheduling_status,
+    VOLCANO.name: volcano_status,
+}
 _INDEX = "gang"
 
 
@@ -132,6 +167,7 @@ class PodGroupController:
 
     Args:
         manager: runs the controllers.
+        schedulers: whose PodGroups matter.
         candidate: looks up what the scheduler knows of a pod.
         assumed: pods that have been bound, as the watch may not show yet.
     """
@@ -139,6 +175,7 @@ class PodGroupController:
     def __init__(
         self,
         manager: Manager,
+        schedulers: Sequence[GangScheduler],
         candidate: Callable[[ObjectKey], Candidate | None],
         assumed: Container[ObjectKey] = frozenset(),
     ) -> None:
@@ -150,10 +187,9 @@ class PodGroupController:
         pods.add_index(_INDEX, _gang_names)
         self._pods = pods.lister
         self._groups = {
-            scheduler.name: manager.informer(scheduler.pod_groups, optional=True).lister
-            for scheduler in GANG_SCHEDULERS.values()
+            scheduler.name: manager.informer(scheduler.pod_groups, optional=True).lister for scheduler in schedulers
         }
-        for scheduler in GANG_SCHEDULERS.values():
+        for scheduler in schedulers:
             controller = Controller(f"{scheduler.name}-pod-groups", manager, partial(self.reconcile, scheduler))
             controller.watches(scheduler.pod_groups, lambda obj: [obj.key], optional=True)
             controller.watches(PODS, partial(_groups_of, scheduler))
@@ -176,13 +212,13 @@ class PodGroupController:
         if group is None:
             return
         pods = self._pods.by_index(_INDEX, str(Gang(scheduler.name, *key)))
-        build = coscheduling_status if scheduler is COSCHEDULING else volcano_status
-        status = build(group, pods, timestamp(self._clock.now()))
+        status = _STATUS[scheduler.name](group, pods, timestamp(self._clock.now()))
         if status == (group.get("status") or {}):
             return
         present = group.get("status") or {}
         change = {name: None for name in present if name not in status} | status
-        patch = {"metadata": {"uid": uid_of(group)}, "status": change}
+        version = {"uid": uid_of(group), "resourceVersion": resource_version_of(group)}
+        patch = {"metadata": version, "status": change}
         try:
             await self._client.patch(
                 scheduler.pod_groups, name_of(group), patch, namespace_of(group), subresource="status"
@@ -191,15 +227,11 @@ class PodGroupController:
             return
 
 
-def _gang(pod: CachedObject) -> Gang | None:
-    return gang_of(pod["spec"].get("schedulerName") or "", pod["metadata"])
-
-
 def _gang_names(pod: CachedObject) -> Iterable[str]:
-    gang = _gang(pod)
+    gang = gang_of(pod)
     return () if gang is None else (str(gang),)
 
 
 def _groups_of(scheduler: GangScheduler, pod: CachedObject) -> Iterable[ObjectKey]:
-    gang = _gang(pod)
+    gang = gang_of(pod)
     return [gang.key] if gang is not None and gang.scheduler == scheduler.name else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -18,14 +19,17 @@ from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import NODES, PODS
+from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from trainer_devcluster.scheduler import texts
 from trainer_devcluster.scheduler.candidate import (
+    COSCHEDULING,
     DEFAULT_SCHEDULER,
-    GANG_SCHEDULERS,
+    KNOWN_SCHEDULERS,
+    KUBERNETES,
+    VOLCANO,
     Candidate,
     Gang,
     is_waiting,
-    known_schedulers,
     takes_room,
 )
 from trainer_devcluster.scheduler.node_fit import Room
@@ -51,7 +55,9 @@ class Scheduler:
     `spec.schedulerName` says; others wait, and their condition says so.
     """
 
-    def __init__(self, manager: Manager, node_name: str) -> None:
+    def __init__(self, manager: Manager, node_name: str, gates: FeatureGates = DEFAULT_FEATURE_GATES) -> None:
+        schedulers = (COSCHEDULING, VOLCANO, *((KUBERNETES,) if gates.gang_scheduling else ()))
+        self._forms_gangs = {scheduler.name for scheduler in schedulers}
         self._client = manager.client
         self._clock = manager.clock
         self._node = ObjectKey("", node_name)
@@ -60,15 +66,14 @@ class Scheduler:
         self._pods = pods.lister
         self._nodes = manager.informer(NODES).lister
         self._assumed: dict[ObjectKey, Candidate] = {}
-        self._groups = PodGroupController(manager, self._candidate, self._assumed)
-        self._known = known_schedulers(DEFAULT_SCHEDULER)
-        self._recorders = {name: EventRecorder(manager.events, name) for name in self._known}
+        self._groups = PodGroupController(manager, schedulers, self._candidate, self._assumed)
+        self._recorders = {name: EventRecorder(manager.events, name) for name in KNOWN_SCHEDULERS}
         self._verdicts = Verdicts(self._client, self._clock, self._pods)
         self._candidates: dict[ObjectKey, tuple[str, Candidate]] = {}
         self._parked_since: dict[Gang, float] = {}
         controller = Controller("scheduler", manager, self.reconcile)
         controller.watches(PODS, _round, predicate=_matters).watches(NODES, _round)
-        for scheduler in GANG_SCHEDULERS.values():
+        for scheduler in schedulers:
             controller.watches(scheduler.pod_groups, _round, optional=True)
             informer = manager.informer(scheduler.pod_groups, optional=True)
             controller.watches_source(Availability(informer, lambda: [_ROUND]))
@@ -78,9 +83,9 @@ class Scheduler:
         placed, waiting = self._placed(), self._waiting()
         gated = [candidate for candidate in waiting if candidate.is_gated]
         waiting = [candidate for candidate in waiting if not candidate.is_gated]
-        strangers = [candidate for candidate in waiting if candidate.scheduler not in self._known]
-        held = {candidate: texts.unknown_scheduler(candidate, self._known) for candidate in strangers}
-        ours = [candidate for candidate in waiting if candidate.scheduler in self._known]
+        strangers = [candidate for candidate in waiting if candidate.scheduler not in KNOWN_SCHEDULERS]
+        held = {candidate: texts.unknown_scheduler(candidate, KNOWN_SCHEDULERS) for candidate in strangers}
+        ours = [candidate for candidate in waiting if candidate.scheduler in KNOWN_SCHEDULERS]
         node = self._nodes.get(self._node)
         if node is None:
             held |= dict.fromkeys(ours, texts.NO_NODES)
@@ -195,6 +200,8 @@ class Scheduler:
             except ValueError as error:
                 log.warning("cannot read pod, leaving it out", pod=str(key), error=str(error))
                 return None
+            if known.gang is not None and known.gang.scheduler not in self._forms_gangs:
+                known = replace(known, gang=None)
             self._candidates[key] = (pod.resource_version, known)
         return known
 
@@ -204,9 +211,9 @@ class Scheduler:
             self._candidates = {key: entry for key, entry in self._candidates.items() if self._pods.peek(key)}
 
 
-def register(manager: Manager, node_name: str) -> Scheduler:
+def register(manager: Manager, node_name: str, gates: FeatureGates = DEFAULT_FEATURE_GATES) -> Scheduler:
     """Add the scheduler to a manager that does not run yet."""
-    return Scheduler(manager, node_name)
+    return Scheduler(manager, node_name, gates)
 
 
 def _round(_obj: CachedObject) -> Iterable[ObjectKey]:

@@ -1,4 +1,4 @@
-"""What the schedulers say of pods that have to wait, in the words of kube-scheduler 1.36, coscheduling and Volcano."""
+"""What the schedulers say of pods that have to wait, in the words of kube-scheduler, coscheduling and Volcano."""
 
 from __future__ import annotations
 
@@ -36,6 +36,19 @@ def unknown_scheduler(candidate: Candidate, known: Sequence[str]) -> str:
 def no_pod_group(gang: Gang) -> str:
     """What is said of a pod whose PodGroup does not exist (yet)."""
     return f"PodGroup {gang.key} not found"
+
+
+INFEASIBLE = "pod group is unschedulable"
+
+
+def gang_infeasible(least: int, scheduled: int) -> str:
+    """What kube-scheduler says of a pod that would fit when too few of its gang do."""
+    return f"{INFEASIBLE}, {min_count(least, scheduled)}"
+
+
+def min_count(least: int, scheduled: int) -> str:
+    """What kube-scheduler says of a gang of which too few pods fit."""
+    return f"minCount ({least}) cannot be satisfied: {scheduled} scheduled, 0 remaining"
 
 
 def too_few_siblings(candidate: Candidate, members: int, least: int) -> str:

@@ -11,6 +11,7 @@ from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import Resource
 from trainer_devcluster.apiserver.objects.decoding import WrongTypeError, normalize
 from trainer_devcluster.apiserver.schema.structural import StructuralSchema
+from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class WriteContext:
     """Returns all stored objects of a resource, not to be changed. Defaults to none, for tests."""
     warn: Callable[[str], None] = lambda _: None
     """Tells the client something beside the answer, in a Warning header. Defaults to telling nobody, for tests."""
+    gates: FeatureGates = DEFAULT_FEATURE_GATES
+    """The feature gates of the server."""
 
 
 class Strategy:

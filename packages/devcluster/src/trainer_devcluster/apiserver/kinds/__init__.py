@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from trainer.workloads import JOBSETS
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
@@ -24,6 +25,7 @@ from trainer_devcluster.apiserver.kinds import (
     storage_claim,
     store_only,
     webhook_configuration,
+    workload,
 )
 from trainer_devcluster.apiserver.kinds.jobs.job import JOB
 from trainer_devcluster.apiserver.kinds.jobsets.jobset import JobSetStrategy
@@ -56,9 +58,13 @@ BUILTIN_KINDS: tuple[ResourceDefinition, ...] = (
     store_only.RUNTIME_CLASS,
     *(rbac.ROLE, rbac.ROLE_BINDING, rbac.CLUSTER_ROLE, rbac.CLUSTER_ROLE_BINDING),
 )
-"""The built-in kinds, in the order of discovery."""
+"""Those that every server serves, in the order of discovery."""
 
 
-def webhooks(gates: FeatureGates) -> Mapping[tuple[str, str], Strategy]:
-    """Strategies that follow the schema of a custom resource, by group and kind; they stand in for webhooks."""
-    return {(JOBSETS.group, JOBSETS.kind): JobSetStrategy(gates)}
+def built_in_kinds(gates: FeatureGates) -> tuple[ResourceDefinition, ...]:
+    """The built-in kinds that a server with these gates serves."""
+    return BUILTIN_KINDS + ((workload.WORKLOAD, workload.POD_GROUP) if gates.generic_workload else ())
+
+
+WEBHOOKS: Final[Mapping[tuple[str, str], Strategy]] = {(JOBSETS.group, JOBSETS.kind): JobSetStrategy()}
+"""Strategies that follow the schema of a custom resource, by group and kind; they stand in for webhooks."""

@@ -10,7 +10,7 @@ from trainer.kube.field_errors import FieldError, forbidden, invalid, required
 from trainer.kube.names import label_value_problems, qualified_name_problems
 from trainer.kube.objects import Object, metadata_of, name_of
 from trainer.kube.quantity import parse_quantity
-from trainer.kube.resource import PODS
+from trainer.kube.resource import PODS, Resource
 from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
 from trainer_devcluster.apiserver.wire import answers
 
@@ -121,6 +121,6 @@ def _validate_requirement(entry: Object, path: str) -> list[FieldError]:
     ]
 
 
-def refused(pod: Object, message: str) -> ApiError:
-    """A 403 that calls the pod by its name, or by what its name will begin with."""
-    return answers.forbidden(PODS, name_of(pod) or metadata_of(pod).get("generateName") or "Unknown!", message)
+def refused(obj: Object, message: str, resource: Resource = PODS) -> ApiError:
+    """A 403 that calls the object by its name, or by what its name will begin with."""
+    return answers.forbidden(resource, name_of(obj) or metadata_of(obj).get("generateName") or "Unknown!", message)

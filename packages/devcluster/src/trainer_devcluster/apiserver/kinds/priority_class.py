@@ -6,7 +6,7 @@ from typing import Final
 
 from trainer.kube.field_errors import FieldError, forbidden
 from trainer.kube.objects import Object, ObjectKey, name_of
-from trainer.kube.resource import Resource
+from trainer.kube.resource import PODS, Resource
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
 from trainer_devcluster.apiserver.kinds.fields import fill, refused
@@ -68,14 +68,14 @@ def system_classes() -> list[Object]:
     ]
 
 
-def admit_priority(pod: Object, context: WriteContext) -> None:
-    """Give a new pod the priority of its class, in place; idempotent.
+def admit_priority(obj: Object, context: WriteContext, resource: Resource = PODS) -> None:
+    """Give a new pod or PodGroup the priority of its class, in place; idempotent.
 
     Raises:
-        ApiError: 403, there is no such class, or the pod asks for another priority.
+        ApiError: 403, there is no such class, or another priority is asked for.
     """
-    spec = pod["spec"]
-    name, priority, policy = _class_of(pod, context)
+    spec = obj["spec"]
+    name, priority, policy = _class_of(obj, context, resource)
     if name:
         spec["priorityClassName"] = name
     for noun, field, computed in (
@@ -84,17 +84,18 @@ def admit_priority(pod: Object, context: WriteContext) -> None:
     ):
         given = spec.get(field)
         if given is not None and given != computed:
+            what = "pod" if resource == PODS else resource.kind
             message = (
-                f"the {noun} ({given}) must not be provided in pod spec; priority admission controller computed "
-                f"{computed} from the given PriorityClass name"
+                f"the {noun} ({given}) must not be provided in {what} spec; "
+                f"priority admission controller computed {computed} from the given PriorityClass name"
             )
-            raise refused(pod, message)
+            raise refused(obj, message, resource)
     spec["priority"], spec["preemptionPolicy"] = priority, policy
 
 
-def _class_of(pod: Object, context: WriteContext) -> tuple[str, int, str]:
-    """Name, value and policy of the class of a pod."""
-    name = pod["spec"].get("priorityClassName")
+def _class_of(obj: Object, context: WriteContext, resource: Resource) -> tuple[str, int, str]:
+    """Name, value and policy of the class of a pod or PodGroup."""
+    name = obj["spec"].get("priorityClassName")
     if not name:
         defaults = [entry for entry in context.listed(PRIORITY_CLASSES) if entry.get("globalDefault")]
         if not defaults:
@@ -106,7 +107,7 @@ def _class_of(pod: Object, context: WriteContext) -> tuple[str, int, str]:
         return name, found["value"], found.get("preemptionPolicy") or _DEFAULT_POLICY
     if name in SYSTEM_CLASSES:
         return name, SYSTEM_CLASSES[name], _DEFAULT_POLICY
-    raise refused(pod, f"no PriorityClass with name {name} was found")
+    raise refused(obj, f"no PriorityClass with name {name} was found", resource)
 
 
 PRIORITY_CLASS = ResourceDefinition(

@@ -76,6 +76,7 @@ class Drafting:
             stored=lambda resource, key: self._backend.storage.get(Partition.of(resource), key),
             listed=lambda resource: self._backend.storage.snapshot(Partition.of(resource)),
             warn=write.warnings.add,
+            gates=self._backend.feature_gates,
         )
 
     def new(self, write: Write, obj: Object, context: WriteContext) -> Object:

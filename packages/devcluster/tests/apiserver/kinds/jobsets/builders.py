@@ -28,7 +28,7 @@ def make_jobset(*replicated_jobs: Object, name: str = "js", **spec: Any) -> Obje
 
 def stored(jobset: Object, gates: FeatureGates = DEFAULT_FEATURE_GATES) -> Object:
     """The JobSet with the defaults of the webhook, which finds nothing wrong."""
-    obj, causes = created(JobSetStrategy(gates), deepcopy(jobset))
+    obj, causes = created(JobSetStrategy(), deepcopy(jobset))
     assert causes == []
     return obj
 
@@ -36,7 +36,7 @@ def stored(jobset: Object, gates: FeatureGates = DEFAULT_FEATURE_GATES) -> Objec
 def complaints(jobset: Object, *others: Object, gates: FeatureGates = DEFAULT_FEATURE_GATES) -> list[str]:
     """What the webhook finds wrong with a new JobSet beside other objects, each with its field."""
     try:
-        created(JobSetStrategy(gates), deepcopy(jobset), *others)
+        created(JobSetStrategy(), deepcopy(jobset), *others)
     except ApiError as error:
         return _causes(error)
     return []
@@ -45,7 +45,7 @@ def complaints(jobset: Object, *others: Object, gates: FeatureGates = DEFAULT_FE
 def complaints_about_change(new: Object, old: Object, gates: FeatureGates = DEFAULT_FEATURE_GATES) -> list[str]:
     """What the webhook finds wrong with a changed JobSet; only new ones get defaults."""
     try:
-        JobSetStrategy(gates).validate_update(new, old, make_context())
+        JobSetStrategy().validate_update(new, old, make_context(gates=gates))
     except ApiError as error:
         return _causes(error)
     return []

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from packages.devcluster.tests.apiserver.kinds.context import created, updated
+from packages.devcluster.tests.apiserver.kinds.context import created, make_context, updated
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.pods.pod import PodStrategy, quality_of_service
+from trainer_devcluster.feature_gates import FeatureGates
 
 
 def make_pod(**spec: Any) -> Object:
@@ -22,6 +23,19 @@ def admitted(pod: Object) -> tuple[Object, list[FieldError]]:
     """A new pod in a namespace that has the usual service account."""
     account = {"kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "ns"}}
     return created(PodStrategy(), pod, account)
+
+
+@pytest.mark.parametrize("served", [pytest.param(True, id="gate on"), pytest.param(False, id="gate off")])
+def test_scheduling_group(served: bool) -> None:
+    """A pod may name a PodGroup where the Workload API is served; else the field is dropped in silence."""
+    pod, context = (
+        make_pod(schedulingGroup={"podGroupName": "g"}),
+        make_context(gates=FeatureGates(generic_workload=served)),
+    )
+    PodStrategy().default(pod, context)
+    pod["spec"]["priority"] = 0
+    PodStrategy().prepare_for_create(pod, context)
+    assert ("schedulingGroup" in pod["spec"]) == served
 
 
 FIXED = (

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from trainer.kube.names import subdomain_problems
 from trainer_devcluster.apiserver.kinds.pods.pod_spec import default_pod_spec
 from trainer_devcluster.apiserver.kinds.pods.spec_validation import validate_pod_spec
 
@@ -25,6 +26,11 @@ CONTAINER = {"name": "c", "image": "i"}
             {"containers": [{**CONTAINER, "volumeMounts": [{"name": "v", "mountPath": "/v"}]}]},
             ['s.containers[0].volumeMounts[0].name: Not found: "v"'],
             id="mount without volume",
+        ),
+        pytest.param(
+            {"containers": [CONTAINER], "schedulingGroup": {"podGroupName": "A"}},
+            [f's.schedulingGroup.podGroupName: Invalid value: "A": {problem}' for problem in subdomain_problems("A")],
+            id="name of a pod group",
         ),
     ],
 )

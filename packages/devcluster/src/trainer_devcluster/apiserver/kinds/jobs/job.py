@@ -11,7 +11,7 @@ from trainer_devcluster.apiserver.definitions.resource_definition import Resourc
 from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
 from trainer_devcluster.apiserver.kinds.fields import IMMUTABLE, dicts, fill, section, take_over, unchanged
 from trainer_devcluster.apiserver.kinds.jobs.validation import validate_job, validate_job_spec
-from trainer_devcluster.apiserver.kinds.pods.pod_spec import default_pod_spec
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import default_pod_spec, drop_disabled
 from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
 
 _IMMUTABLE = ("completionMode", "podFailurePolicy", "managedBy", "successPolicy")
@@ -102,8 +102,9 @@ class JobStrategy(Strategy):
         default_pod_spec(section(section(spec, "template"), "spec"))
         _default_labels(obj)
 
-    def prepare_for_create(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002
+    def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
         """Generate the selector and the labels that it selects by; what is there already is left to validation."""
+        drop_disabled(obj["spec"]["template"]["spec"], context.gates)
         obj["status"] = {}
         fill(
             section(section(obj["spec"]["template"], "metadata"), "labels"),

@@ -22,7 +22,6 @@ from trainer_devcluster.apiserver.kinds.fields import (
 )
 from trainer_devcluster.apiserver.kinds.jobsets.claims import default_claims
 from trainer_devcluster.apiserver.kinds.jobsets.validation import validate_jobset
-from trainer_devcluster.feature_gates import FeatureGates
 from trainer_kube_testing.api_semantics import statuses
 
 _SCHEDULING_METADATA = ("labels", "annotations")
@@ -115,9 +114,6 @@ _VALIDATING_WEBHOOK = "vjobset.kb.io"
 class JobSetStrategy(Strategy):
     """The mutating and the validating webhook of jobset.x-k8s.io/v1alpha2 (pkg/webhooks of JobSet)."""
 
-    def __init__(self, gates: FeatureGates) -> None:
-        self._gates = gates
-
     def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature
         """Fill in policies, network and Job templates; called for new JobSets."""
         spec = section(obj, "spec")
@@ -146,7 +142,7 @@ class JobSetStrategy(Strategy):
         """
         if context.subresource is not None:
             return []
-        return _denied(obj, validate_changes(obj, old, elastic=self._gates.elastic_job_set))
+        return _denied(obj, validate_changes(obj, old, elastic=context.gates.elastic_job_set))
 
 
 def _denied(obj: Object, causes: Sequence[FieldError]) -> list[FieldError]:

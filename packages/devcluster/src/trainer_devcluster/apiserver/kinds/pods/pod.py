@@ -12,7 +12,7 @@ from trainer_devcluster.apiserver.definitions.resource_definition import Resourc
 from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
 from trainer_devcluster.apiserver.kinds.fields import all_containers, dicts, fill, section
 from trainer_devcluster.apiserver.kinds.limit_range import admit_limits
-from trainer_devcluster.apiserver.kinds.pods.pod_spec import default_pod_spec
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import default_pod_spec, drop_disabled
 from trainer_devcluster.apiserver.kinds.pods.service_account import admit_service_account
 from trainer_devcluster.apiserver.kinds.pods.spec_validation import validate_pod_spec
 from trainer_devcluster.apiserver.kinds.priority_class import admit_priority
@@ -130,6 +130,7 @@ class PodStrategy(Strategy):
     def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
         """Set the first status."""
         spec = section(obj, "spec")
+        drop_disabled(spec, context.gates)
         _label_jobset_priority(obj)
         obj["status"] = {"phase": "Pending", "qosClass": quality_of_service(spec)}
         if spec.get("schedulingGates"):

@@ -6,6 +6,7 @@ from typing import Any
 
 from trainer.kube.objects import Object
 from trainer_devcluster.apiserver.kinds.fields import all_containers, dicts, fill
+from trainer_devcluster.feature_gates import FeatureGates
 
 DEFAULT_GRACE_SECONDS = 30
 _FILE_MODE = 0o644
@@ -13,6 +14,12 @@ _TOKEN_SECONDS = 3600
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 """The probes that a container may have."""
 _FILE_VOLUMES = ("configMap", "secret", "downwardAPI", "projected")
+
+
+def drop_disabled(spec: Object, gates: FeatureGates) -> None:
+    """Drop the fields of gates that are off from a new pod specification, in place."""
+    if not gates.generic_workload:
+        spec.pop("schedulingGroup", None)
 
 
 def default_pod_spec(spec: Object) -> None:

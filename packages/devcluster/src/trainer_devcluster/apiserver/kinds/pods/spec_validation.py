@@ -55,6 +55,9 @@ def validate_pod_spec(spec: Object, path: str) -> list[FieldError]:
     for field in ("hostname", "subdomain"):
         if name := spec.get(field):
             causes += [invalid(f"{path}.{field}", name, problem) for problem in name_problems(name, NameRule.LABEL)]
+    if (group := spec.get("schedulingGroup")) is not None:
+        name, field = group.get("podGroupName") or "", f"{path}.schedulingGroup.podGroupName"
+        causes += [invalid(field, name, problem) for problem in name_problems(name, NameRule.SUBDOMAIN)]
     causes += _validate_tolerations(dicts(spec.get("tolerations")), f"{path}.tolerations")
     for index, alias in enumerate(dicts(spec.get("hostAliases"))):
         if not alias.get("ip"):

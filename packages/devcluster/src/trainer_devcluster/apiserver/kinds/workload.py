@@ -1,0 +1,140 @@
+"""The Workload API: PodGroups, which are scheduled as a whole, and templates of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from trainer.kube.field_errors import FieldError, invalid, too_many
+from trainer.kube.objects import Object, mapping_at
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
+from trainer_devcluster.apiserver.kinds.fields import IMMUTABLE, dicts
+from trainer_devcluster.apiserver.kinds.priority_class import admit_priority
+from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
+from trainer_devcluster.workload_api import POD_GROUPS, PROTECTION, WORKLOADS
+
+_MAX_TEMPLATES, _MAX_CLAIMS = 8, 4
+
+
+class PodGroupStrategy(Strategy):
+    """scheduling.k8s.io PodGroup."""
+
+    def admit(self, obj: Object, context: WriteContext) -> None:
+        """Do what PodGroupProtection and Priority do.
+
+        Raises:
+            ApiError: 403, there is no such PriorityClass.
+        """
+        admit_priority(obj, context, POD_GROUPS)
+        finalizers = obj["metadata"].setdefault("finalizers", [])
+        if PROTECTION not in finalizers:
+            finalizers.append(PROTECTION)
+
+    def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
+        """Drop the fields of gates that are off."""
+        self.prepare_for_update(obj, {"spec": {}}, context)
+
+    def prepare_for_update(self, obj: Object, old: Object, context: WriteContext) -> None:
+        """Drop those that the object did not have before."""
+        _drop_disabled(obj["spec"], old["spec"], context)
+
+    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
+        """Check the specification."""
+        return list(_validate_group(obj["spec"], "spec"))
+
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
+        """Check that nothing but `minCount` changes."""
+        if context.subresource == "status":
+            return []
+        return [*_validate_fixed(obj["spec"], old["spec"]), *self.validate(obj, context)]
+
+
+class WorkloadStrategy(Strategy):
+    """scheduling.k8s.io Workload."""
+
+    def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
+        """Drop the fields of gates that are off."""
+        self.prepare_for_update(obj, {"spec": {}}, context)
+
+    def prepare_for_update(self, obj: Object, old: Object, context: WriteContext) -> None:
+        """Drop those that the object did not have before."""
+        templates, former = (dicts(each["spec"].get("podGroupTemplates")) for each in (obj, old))
+        for template, before in zip_longest(templates, former, fillvalue={}):
+            _drop_disabled(template, before, context)
+
+    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
+        """Check the templates."""
+        templates, path = dicts(obj["spec"].get("podGroupTemplates")), "spec.podGroupTemplates"
+        causes = [too_many(path, len(templates), _MAX_TEMPLATES)] if len(templates) > _MAX_TEMPLATES else []
+        for index, template in enumerate(templates):
+            causes += _validate_label(template.get("name"), f"{path}[{index}].name")
+            causes += _validate_group(template, f"{path}[{index}]")
+        return causes
+
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
+        """Check that nothing changes."""
+        return [*_validate_fixed(obj["spec"], old["spec"]), *self.validate(obj, context)]
+
+
+def _drop_disabled(spec: Object, old: Object, context: WriteContext) -> None:
+    for field, is_enabled in (
+        ("schedulingConstraints", context.gates.topology_aware_workload_scheduling),
+        ("resourceClaims", context.gates.dra_workload_resource_claims),
+    ):
+        if not is_enabled and field not in old:
+            spec.pop(field, None)
+
+
+def _validate_group(spec: Object, path: str) -> Iterator[FieldError]:
+    """What is wrong with the specification of a PodGroup, or with a template."""
+    policy = mapping_at(spec, "schedulingPolicy")
+    yield from _validate_union(policy, f"{path}.schedulingPolicy", ("basic", "gang"))
+    least = mapping_at(policy, "gang").get("minCount", 1)
+    if least < 1:
+        yield invalid(f"{path}.schedulingPolicy.gang.minCount", least, "must be greater than or equal to 1")
+    if (mode := spec.get("disruptionMode")) is not None:
+        yield from _validate_union(mode, f"{path}.disruptionMode", ("all", "single"))
+    topology = dicts(mapping_at(spec, "schedulingConstraints").get("topology"))
+    if len(topology) > 1:
+        yield too_many(f"{path}.schedulingConstraints.topology", len(topology), 1)
+    for field, name in mapping_at(spec, "workloadRef").items():
+        yield from _validate_label(name, f"{path}.workloadRef.{field}")
+    claims = dicts(spec.get("resourceClaims"))
+    if len(claims) > _MAX_CLAIMS:
+        yield too_many(f"{path}.resourceClaims", len(claims), _MAX_CLAIMS)
+    for index, claim in enumerate(claims):
+        sources = ("resourceClaimName", "resourceClaimTemplateName")
+        yield from _validate_union(claim, f"{path}.resourceClaims[{index}]", sources)
+
+
+def _validate_union(value: Object, path: str, members: tuple[str, ...]) -> Iterator[FieldError]:
+    present = [name for name in members if value.get(name) is not None]
+    if len(present) != 1:
+        choice = ", ".join(f"`{name}`" for name in members)
+        shown = f"{{{', '.join(present)}}}" if present else ""
+        yield invalid(path, shown, f"must specify {'exactly one' if present else 'one'} of: {choice}")
+
+
+def _validate_label(name: str | None, path: str) -> Iterator[FieldError]:
+    for problem in name_problems(name or "", NameRule.LABEL):
+        yield invalid(path, name or "", problem)
+
+
+def _validate_fixed(spec: Object, old: Object) -> Iterator[FieldError]:
+    for field in sorted(spec.keys() | old.keys()):
+        if _fixed(spec.get(field)) != _fixed(old.get(field)):
+            yield invalid(f"spec.{field}", spec.get(field), IMMUTABLE)
+
+
+def _fixed(value: object) -> object:
+    """The value of a field without how many pods a gang has at least, which may change with its size."""
+    if isinstance(value, dict) and isinstance(value.get("gang"), dict):
+        return {**value, "gang": {**value["gang"], "minCount": None}}
+    return value
+
+
+POD_GROUP = ResourceDefinition(
+    POD_GROUPS, PodGroupStrategy(), singular="podgroup", short_names=("pg",), status_subresource=True
+)
+WORKLOAD = ResourceDefinition(WORKLOADS, WorkloadStrategy(), singular="workload", short_names=("wl",))
