@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -110,3 +111,89 @@ def test_gang_of_kubernetes(count: int, state: GangState, bound: list[int], held
             "pod group is unschedulable, minCount (3) cannot be satisfied: 2 scheduled, 0 remaining"
         )
         assert texts["pod-2"].startswith("0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
+
+
+def preempt(spec: dict[str, Any], *placed: Candidate, count: int = 2) -> tuple[list[list[str]], dict[str, str]]:
+    """Whom a gang of priority 10 makes go, and what is said of those that wait; a pod of no priority waits as well."""
+    states = {
+        "gang": GangState({"schedulingPolicy": {"gang": {"minCount": count}}, "priority": 10, **spec}, count),
+        "low": GangState({"disruptionMode": {"all": {}}, "schedulingPolicy": {"gang": {"minCount": 2}}}, 2),
+    }
+    waiting = [
+        candidate(f"pod-{index}", {GPU: 1}, schedulingGroup={"podGroupName": "gang"}, priority=10)
+        for index in range(count)
+    ]
+    placement = Placement(Room(make_node(), placed), lambda gang: states[gang.name], preempts=True)
+    placement.place([candidate("late", {GPU: 1}), *waiting])
+    assert placement.bound == []
+    victims = [sorted(pod.key.name for pod in unit) for unit in placement.victims]
+    return victims, {each.key.name: text for each, text in placement.held.items() if each.key.name != "late"}
+
+
+def low(name: str, gpus: int = 1, **fields: Any) -> Candidate:
+    """A pod on the node."""
+    return candidate(name, {GPU: gpus}, nodeName="laptop", **fields)
+
+
+LOW_GROUP = {"podGroupName": "low"}
+WAITS = {"pod-0": "pod group is waiting for preemption to complete"}
+
+
+@pytest.mark.parametrize(
+    ("count", "placed", "victims"),
+    [
+        pytest.param(1, [low("a", 2)], [["a"]], id="one"),
+        pytest.param(1, [low("a", priority=5), low("b", priority=1)], [["b"]], id="the-least-important"),
+        pytest.param(
+            1,
+            [low("a", created="2026-01-01T00:00:00Z"), low("b", created="2026-01-02T00:00:00Z")],
+            [["b"]],
+            id="the-youngest",
+        ),
+        pytest.param(
+            1, [low("a", schedulingGroup=LOW_GROUP), low("b", schedulingGroup=LOW_GROUP)], [["a", "b"]], id="a-group"
+        ),
+        pytest.param(1, [low("a", priority=5), low("b", priority=10)], [["a"]], id="not-its-equal"),
+        pytest.param(2, [low("a", priority=5), low("b", priority=1)], [["a"], ["b"]], id="both"),
+    ],
+)
+def test_preemption(count: int, placed: list[Candidate], victims: list[list[str]]) -> None:
+    """A gang makes as few go as it needs, a group as a whole, and nobody else gets their room."""
+    found, held = preempt({}, *placed, count=count)
+    assert found == victims
+    assert set(held.values()) == set(WAITS.values())
+
+
+@pytest.mark.parametrize(
+    ("spec", "placed"),
+    [
+        pytest.param({}, [low("a", priority=10), low("b", 1)], id="not-enough"),
+        pytest.param({"schedulingConstraints": {}}, [low("a", 2)], id="empty-constraints-are-none"),
+        pytest.param({"schedulingConstraints": {"topology": [{"key": "rack"}]}}, [low("a", 2)], id="constrained"),
+    ],
+)
+def test_no_preemption(spec: dict[str, Any], placed: list[Candidate]) -> None:
+    """Nobody goes in vain, and nobody for a gang with constraints."""
+    victims, held = preempt(spec, *placed)
+    if spec == {"schedulingConstraints": {}}:
+        assert victims == [["a"]]
+    else:
+        assert victims == []
+        assert not any(text in WAITS.values() for text in held.values())
+
+
+def test_victims_that_are_going() -> None:
+    """While they end nobody else has to go: they are given again, and take their room until they have ended."""
+    going = low("a", 2)
+    going = replace(going, is_terminating=True)
+    victims, held = preempt({}, going)
+    assert victims == [["a"]]
+    assert set(held) == {"pod-0", "pod-1"}
+
+
+def test_priorities_of_a_gang() -> None:
+    """kube-scheduler does not schedule a gang with pods of another priority than that of their PodGroup."""
+    victims, held = preempt({"priority": 7}, low("a", 2))
+    assert victims == []
+    text = "all pods in a single pod group should have the same priority as the pod group's priority, got 10 and 7"
+    assert held == {"pod-0": text, "pod-1": text}

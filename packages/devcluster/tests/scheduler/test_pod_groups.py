@@ -100,6 +100,22 @@ HELD = WAITS | {"message": "pod group is unschedulable, minCount (2) cannot be s
             ("False", "Unschedulable", "minCount (2) cannot be satisfied: 1 scheduled, 0 remaining"),
             id="one-would-fit",
         ),
+        pytest.param(
+            ("Pending",),
+            WAITS | {"message": "pod group is waiting for preemption to complete"},
+            ("False", "Unschedulable", "pod group is waiting for preemption to complete"),
+            id="preempts",
+        ),
+        pytest.param(
+            ("Pending",),
+            WAITS | {"message": "all pods in a single pod group should have the same priority as the pod group's"},
+            (
+                "False",
+                "SchedulerError",
+                "all pods in a single pod group should have the same priority as the pod group's",
+            ),
+            id="mixed-priorities",
+        ),
         pytest.param(("Bound", "Running"), {}, ("True", "Scheduled", ""), id="bound"),
     ],
 )

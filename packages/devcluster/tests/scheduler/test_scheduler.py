@@ -200,6 +200,51 @@ async def test_gang_of_the_workload_api(is_gang: bool) -> None:
         await eventually(lambda: condition() == ("True" if is_gang else "None"), clock=clock)
 
 
+async def test_preemption_of_a_gang() -> None:
+    """The pods of a PodGroup that goes as one go together, and say why, as it does; then the other is bound."""
+    clock = ManualClock()
+    gates = FeatureGates(generic_workload=True, gang_scheduling=True, workload_aware_preemption=True)
+    objects: list[Object] = [make_node()]
+    for name, priority in (("low", 0), ("high", 10)):
+        objects.append(
+            {
+                "apiVersion": POD_GROUP_RESOURCE.api_version,
+                "kind": "PodGroup",
+                "metadata": {"name": name, "namespace": "ns", "uid": f"uid-{name}"},
+                "spec": {
+                    "schedulingPolicy": {"gang": {"minCount": 2}},
+                    "disruptionMode": {"all": {}},
+                    "priority": priority,
+                },
+            }
+        )
+        node: dict[str, Any] = {"nodeName": "laptop"} if name == "low" else {}
+        objects += [
+            make_pod(f"{name}-{index}", GPU, schedulingGroup={"podGroupName": name}, priority=priority, **node)
+            for index in range(2)
+        ]
+    for pod in objects[2:4]:
+        pod["metadata"]["finalizers"] = ["test/keep"]
+    client = FakeClient(*objects, clock=clock, resources=(POD_GROUP_RESOURCE,))
+    async with scheduling(client, clock, gates):
+        await eventually(lambda: all(is_leaving(client, f"low-{index}") for index in range(2)), clock=clock)
+        group = client.find(POD_GROUP_RESOURCE, "low", "ns") or {}
+        assert (find_condition(group, "DisruptionTarget") or {})["reason"] == "PreemptionByScheduler"
+        waiting = "pod group is waiting for preemption to complete"
+        await eventually(lambda: verdict(client, "high-1")[1] == waiting, clock=clock)
+        await eventually(lambda: ("default-scheduler", "Preempted", "low-0") in events(client), clock=clock)
+        for index in range(2):
+            client.remove(PODS, f"low-{index}", "ns")
+        await eventually(lambda: scheduled(client) == {"high-0", "high-1"}, clock=clock)
+
+
+def is_leaving(client: FakeClient, name: str) -> bool:
+    """Whether a pod is being deleted since the scheduler has preempted it."""
+    pod = client.find(PODS, name, "ns") or {}
+    reason = (find_condition(pod, "DisruptionTarget") or {}).get("reason")
+    return reason == "PreemptionByScheduler" and "deletionTimestamp" in pod["metadata"]
+
+
 class LateWatches(FakeClient):
     """Its watches do not show that pods have a node; a binding is answered as the real server does."""
 

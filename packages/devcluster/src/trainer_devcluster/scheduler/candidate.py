@@ -140,6 +140,7 @@ class Candidate:
     """Terms of the required node affinity, one of which has to match; None: there is none."""
     tolerations: Sequence[Object]
     is_gated: bool
+    is_terminating: bool
     never_preempts: bool
     gang: Gang | None
     ignored: tuple[str, ...]
@@ -167,6 +168,7 @@ class Candidate:
             node_affinity=None if required is None else required.get("nodeSelectorTerms") or [],
             tolerations=spec.get("tolerations") or [],
             is_gated=bool(spec.get("schedulingGates")),
+            is_terminating=bool(metadata.get("deletionTimestamp")),
             never_preempts=spec.get("preemptionPolicy") == "Never",
             gang=gang_of(pod),
             ignored=_ignored_fields(spec, affinity),

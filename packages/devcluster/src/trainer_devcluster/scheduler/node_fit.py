@@ -81,6 +81,11 @@ class Room:
         for candidate in placed:
             self.take(candidate)
 
+    @property
+    def placed(self) -> Iterable[Candidate]:
+        """The pods on the node."""
+        return self._placed.values()
+
     def take(self, candidate: Candidate) -> None:
         """Place a pod, whether it fits or not."""
         self._placed[candidate.uid] = candidate
@@ -103,7 +108,7 @@ class Room:
             return FitFailure(("node(s) had untolerated taint(s)",))
         if not matches_node(candidate, self._node):
             return FitFailure(("node(s) didn't match Pod's node affinity/selector",))
-        return self._shortage(candidate)
+        return self.shortage(candidate)
 
     def gap(self, wanted: Mapping[str, object], without: Iterable[Candidate]) -> str:
         """How much of these resources is lacking, if some placed pods are not counted; "" if nothing."""
@@ -127,7 +132,8 @@ class Room:
         """Whether a scheduler that preempts would find pods of a lower priority."""
         return any(placed.priority < candidate.priority for placed in self._placed.values())
 
-    def _shortage(self, candidate: Candidate) -> FitFailure | None:
+    def shortage(self, candidate: Candidate) -> FitFailure | None:
+        """Which resources are lacking for this pod; None if none is."""
         reasons, may_pass = [], True
         if self._free("pods") < 1:
             reasons.append("Too many pods")

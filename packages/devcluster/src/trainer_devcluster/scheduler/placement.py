@@ -39,6 +39,11 @@ class GangState:
         return least_of(self.spec or {})
 
     @property
+    def goes_as_one(self) -> bool:
+        """Whether all of its pods are preempted when one is."""
+        return "all" in ((self.spec or {}).get("disruptionMode") or {})
+
+    @property
     def timeout(self) -> float:
         """Seconds after which the condition of pods that fit says that the rest is missing."""
         return float((self.spec or {}).get("scheduleTimeoutSeconds") or _PERMIT_SECONDS)
@@ -51,14 +56,18 @@ class Placement:
     Args:
         room: of the node; what is placed is taken from it.
         states: looks up what exists of a gang.
+        preempts: whether gangs of Kubernetes take the room of others (feature gate WorkloadAwarePreemption).
     """
 
     room: Room
     states: Callable[[Gang], GangState]
+    preempts: bool = False
     bound: list[Candidate] = field(default_factory=list)
     """The candidates that get the node, in their order."""
     held: dict[Candidate, str] = field(default_factory=dict)
     """The candidates that wait, each with the reason."""
+    victims: list[list[Candidate]] = field(default_factory=list)
+    """The pods that have to go for gangs of a higher priority; what is one list goes together."""
     parked: dict[Gang, list[Candidate]] = field(default_factory=dict)
     """Pods that fit, of gangs whose other pods nobody can schedule yet: they wait in silence, up to `timeout`."""
 
@@ -90,6 +99,9 @@ class Placement:
         if state.spec is None:
             self._hold_all(members, lambda _: texts.no_pod_group(gang))
             return
+        if gang.scheduler == KUBERNETES.name and (problem := texts.mixed(members, state.spec.get("priority") or 0)):
+            self._hold_all(members, lambda _: problem)
+            return
         gap = self.room.gap(state.spec.get("minResources") or {}, state.assigned)
         if state.members < state.least or gap:
             self._hold_all(members, lambda member: _unready(gang, state, member, len(members), gap))
@@ -100,9 +112,57 @@ class Placement:
             for member, refusal in misfits:
                 self.held[member] = texts.no_fit(member, refusal, self.room)
             return
-        for member in fitting:
-            self.room.give_back(member)
-        self._wait(gang, state, fitting, misfits)
+        self._give_back(fitting)
+        if not self._preempt(gang, state, members):
+            self._wait(gang, state, fitting, misfits)
+
+    def _preempt(self, gang: Gang, state: GangState, members: list[Candidate]) -> bool:
+        """Have pods of a lower priority make room for a gang, and keep that for it; False if it would not be enough."""
+        constrained = bool(state.spec and state.spec.get("schedulingConstraints"))
+        if gang.scheduler != KUBERNETES.name or not self.preempts or constrained or members[0].never_preempts:
+            return False
+        units = self._units_below(members[0].priority)
+        for unit in units:
+            self._give_back(unit)
+        fitting, misfits = self._try(members)
+        if len(state.assigned) + state.succeeded + len(fitting) < state.least:
+            self._give_back(fitting)
+            self._take(*units)
+            return False
+        victims = [unit for unit in units if not self._spares(unit)]
+        self._take(*victims)
+        self.victims += victims
+        self._hold_all(fitting, lambda _: texts.PREEMPTING)
+        self.held |= {member: texts.no_fit(member, refusal, self.room) for member, refusal in misfits}
+        return True
+
+    def _units_below(self, priority: int) -> list[list[Candidate]]:
+        """The pods of a lower priority, with each those that go with it; who is to stay rather comes first."""
+        units: defaultdict[Gang | Candidate, list[Candidate]] = defaultdict(list)
+        for pod in self.room.placed:
+            units[pod.gang if pod.gang is not None and self.states(pod.gang).goes_as_one else pod].append(pod)
+        return sorted(
+            (unit for unit in units.values() if unit[0].priority < priority),
+            key=lambda unit: (unit[0].is_terminating, unit[0].rank),
+        )
+
+    def _spares(self, unit: list[Candidate]) -> bool:
+        """Take the pods of a unit into the room again if all of them fit."""
+        for index, pod in enumerate(unit):
+            if self.room.shortage(pod) is not None:
+                self._give_back(unit[:index])
+                return False
+            self.room.take(pod)
+        return True
+
+    def _take(self, *units: list[Candidate]) -> None:
+        for unit in units:
+            for pod in unit:
+                self.room.take(pod)
+
+    def _give_back(self, pods: Iterable[Candidate]) -> None:
+        for pod in pods:
+            self.room.give_back(pod)
 
     def _try(self, members: list[Candidate]) -> tuple[list[Candidate], list[tuple[Candidate, FitFailure]]]:
         fitting, misfits = [], []

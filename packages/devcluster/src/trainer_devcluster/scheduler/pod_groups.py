@@ -115,8 +115,10 @@ def kubernetes_status(group: Object, pods: Sequence[Object], now: str) -> Object
         if not held:
             return status
         fitting = sum(message.startswith(texts.INFEASIBLE) for message in held)
-        message = texts.min_count(least, scheduled + fitting)
-        condition |= {"status": "False", "reason": "Unschedulable", "message": message}
+        of_all = [message for message in held if message.startswith((texts.MIXED, texts.PREEMPTING))]
+        message = of_all[0] if of_all else texts.min_count(least, scheduled + fitting)
+        reason = "SchedulerError" if message.startswith(texts.MIXED) else "Unschedulable"
+        condition |= {"status": "False", "reason": reason, "message": message}
     return status | {"conditions": set_condition(status.get("conditions") or [], condition, now)}
 
 
@@ -213,9 +215,21 @@ class PodGroupController:
             return
         pods = self._pods.by_index(_INDEX, str(Gang(scheduler.name, *key)))
         status = _STATUS[scheduler.name](group, pods, timestamp(self._clock.now()))
-        if status == (group.get("status") or {}):
-            return
+        await self._write(scheduler, group, status)
+
+    async def disrupt(self, gang: Gang) -> None:
+        """Say of a PodGroup of Kubernetes that it is preempted. Raises `KubeError`."""
+        group = self._groups[gang.scheduler].get(gang.key)
+        if group is not None:
+            status = group.get("status") or {}
+            condition = texts.preempted("preempted to accommodate a higher priority pod group")
+            conditions = set_condition(status.get("conditions") or [], condition, timestamp(self._clock.now()))
+            await self._write(KUBERNETES, group, {**status, "conditions": conditions})
+
+    async def _write(self, scheduler: GangScheduler, group: Object, status: Object) -> None:
         present = group.get("status") or {}
+        if status == present:
+            return
         change = {name: None for name in present if name not in status} | status
         version = {"uid": uid_of(group), "resourceVersion": resource_version_of(group)}
         patch = {"metadata": version, "status": change}

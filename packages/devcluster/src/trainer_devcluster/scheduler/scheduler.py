@@ -11,6 +11,7 @@ import anyio
 import structlog
 
 from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.client import DeleteOptions
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.controller.sources import Availability
@@ -57,6 +58,7 @@ class Scheduler:
 
     def __init__(self, manager: Manager, node_name: str, gates: FeatureGates = DEFAULT_FEATURE_GATES) -> None:
         schedulers = (COSCHEDULING, VOLCANO, *((KUBERNETES,) if gates.gang_scheduling else ()))
+        self._preempts = gates.workload_aware_preemption
         self._forms_gangs = {scheduler.name for scheduler in schedulers}
         self._client = manager.client
         self._clock = manager.clock
@@ -88,18 +90,17 @@ class Scheduler:
         ours = [candidate for candidate in waiting if candidate.scheduler in KNOWN_SCHEDULERS]
         node = self._nodes.get(self._node)
         if node is None:
-            held |= dict.fromkeys(ours, texts.NO_NODES)
-            bound: list[Candidate] = []
-            pause = None
-        else:
-            placement = Placement(Room(node, placed), self._groups.state)
-            placement.place(ours)
-            pause = self._wait_for_parked(placement)
-            bound, held = placement.bound, held | placement.held
-        await self._carry_out(bound, held, gated)
+            await self._carry_out(held | dict.fromkeys(ours, texts.NO_NODES), gated)
+            return None
+        placement = Placement(Room(node, placed), self._groups.state, self._preempts)
+        placement.place(ours)
+        pause = self._wait_for_parked(placement)
+        await self._carry_out(held | placement.held, gated, placement)
         return None if pause is None else Result(requeue_after=pause)
 
-    async def _carry_out(self, bound: list[Candidate], held: dict[Candidate, str], gated: list[Candidate]) -> None:
+    async def _carry_out(
+        self, held: dict[Candidate, str], gated: list[Candidate], placement: Placement | None = None
+    ) -> None:
         """Write everything, even if single writes fail; the first failure is raised in the end."""
         limit = anyio.CapacityLimiter(_CONCURRENT_WRITES)
         failures: list[KubeError] = []
@@ -114,8 +115,10 @@ class Scheduler:
         verdicts = [(candidate, "Unschedulable", text) for candidate, text in held.items()]
         verdicts += [(candidate, "SchedulingGated", _GATED) for candidate in gated]
         async with anyio.create_task_group() as tasks:
-            for candidate in bound:
+            for candidate in placement.bound if placement is not None else ():
                 tasks.start_soon(write, partial(self._bind, candidate))
+            for unit in placement.victims if placement is not None else ():
+                tasks.start_soon(write, partial(self._preempt, unit))
             for verdict in verdicts:
                 if self._verdicts.is_news(*verdict):
                     tasks.start_soon(write, partial(self._hold, *verdict))
@@ -144,6 +147,19 @@ class Scheduler:
             if candidate.ignored:
                 message = f"There is one node, so {' and '.join(candidate.ignored)} has no effect"
                 recorder.record(pod, type="Warning", reason="Ignored", message=message)
+
+    async def _preempt(self, unit: list[Candidate]) -> None:
+        """Delete the pods of a unit that are not going yet, and say so to them and to their PodGroup if it is one."""
+        gang = unit[0].gang
+        if gang is not None and self._groups.state(gang).goes_as_one:
+            await self._groups.disrupt(gang)
+        for candidate in unit:
+            pod = None if candidate.is_terminating else await self._verdicts.disrupt(candidate)
+            if pod is not None:
+                message = f"Preempted by a pod group of a higher priority on node {self._node.name}"
+                self._recorders[DEFAULT_SCHEDULER].record(pod, type="Normal", reason="Preempted", message=message)
+                options = DeleteOptions(uid=candidate.uid)
+                await self._client.delete(PODS, candidate.key.name, candidate.key.namespace, options)
 
     async def _hold(self, candidate: Candidate, reason: str, text: str) -> None:
         pod = await self._verdicts.write(candidate, reason, text)

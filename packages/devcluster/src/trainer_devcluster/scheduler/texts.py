@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from trainer.kube.cache.store import Lister
@@ -11,7 +11,7 @@ from trainer.kube.clock import Clock, timestamp
 from trainer.kube.errors import ConflictError, NotFoundError
 from trainer.kube.objects import Object, find_condition, name_of, namespace_of, set_condition, uid_of
 from trainer.kube.resource import PODS
-from trainer_devcluster.scheduler.candidate import Candidate, Gang
+from trainer_devcluster.scheduler.candidate import DEFAULT_SCHEDULER, Candidate, Gang
 from trainer_devcluster.scheduler.node_fit import FitFailure, Room
 
 NO_NODES = "no nodes available to schedule pods"
@@ -39,6 +39,8 @@ def no_pod_group(gang: Gang) -> str:
 
 
 INFEASIBLE = "pod group is unschedulable"
+MIXED = "all pods in a single pod group should have the same priority"
+PREEMPTING = "pod group is waiting for preemption to complete"
 
 
 def gang_infeasible(least: int, scheduled: int) -> str:
@@ -49,6 +51,12 @@ def gang_infeasible(least: int, scheduled: int) -> str:
 def min_count(least: int, scheduled: int) -> str:
     """What kube-scheduler says of a gang of which too few pods fit."""
     return f"minCount ({least}) cannot be satisfied: {scheduled} scheduled, 0 remaining"
+
+
+def mixed(members: Iterable[Candidate], priority: int) -> str:
+    """What kube-scheduler says of a gang whose pods have not all the priority of their PodGroup; "" if they have."""
+    others = [member.priority for member in members if member.priority != priority]
+    return f"{MIXED} as the pod group's priority, got {others[0]} and {priority}" if others else ""
 
 
 def too_few_siblings(candidate: Candidate, members: int, least: int) -> str:
@@ -109,8 +117,13 @@ def _failure(reason: str, candidate: Candidate, *, may_pass: bool = False, has_v
     return f"0/1 nodes are available: {reason} no new claims to deallocate, preemption: {way_out}"
 
 
+def preempted(message: str) -> Object:
+    """The condition of a pod or PodGroup that is preempted."""
+    return {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": message}
+
+
 class Verdicts:
-    """Reports to pods why they wait, once for each reason."""
+    """Reports to pods why they wait, once for each reason, and that they have to go."""
 
     def __init__(self, client: Client, clock: Clock, pods: Lister) -> None:
         self._client = client
@@ -124,10 +137,18 @@ class Verdicts:
 
     async def write(self, candidate: Candidate, reason: str, message: str) -> Object | None:
         """Set the condition to False; returns the pod if it was there. Raises `KubeError`."""
+        return await self._set(candidate, {"type": _TYPE, "status": "False", "reason": reason, "message": message})
+
+    async def disrupt(self, candidate: Candidate) -> Object | None:
+        """Say that the pod is preempted; returns it if it was there. Raises `KubeError`."""
+        text = f"{DEFAULT_SCHEDULER}: preempting to accommodate a higher priority pod group"
+        return await self._set(candidate, preempted(text))
+
+    async def _set(self, candidate: Candidate, condition: Object) -> Object | None:
         pod = self._pods.get(candidate.key)
         if pod is None:
             return None
-        condition = {"type": _TYPE, "status": "False", "reason": reason, "message": message, "lastProbeTime": None}
+        condition = condition | {"lastProbeTime": None}
         before = (pod.get("status") or {}).get("conditions") or []
         conditions = set_condition(before, condition, timestamp(self._clock.now()))
         patch = {"metadata": {"uid": uid_of(pod)}, "status": {"conditions": conditions}}

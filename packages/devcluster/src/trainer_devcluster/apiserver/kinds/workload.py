@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import zip_longest
 
 from trainer.kube.field_errors import FieldError, invalid, too_many
 from trainer.kube.objects import Object, mapping_at
@@ -60,8 +59,8 @@ class WorkloadStrategy(Strategy):
     def prepare_for_update(self, obj: Object, old: Object, context: WriteContext) -> None:
         """Drop those that the object did not have before."""
         templates, former = (dicts(each["spec"].get("podGroupTemplates")) for each in (obj, old))
-        for template, before in zip_longest(templates, former, fillvalue={}):
-            _drop_disabled(template, before, context)
+        for index, template in enumerate(templates):
+            _drop_disabled(template, former[index] if index < len(former) else {}, context)
 
     def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
         """Check the templates."""
