@@ -93,6 +93,26 @@ def test_gang(cluster: Cluster, scheduler: str, name: str, kind: str) -> None:
     until(lambda: cluster.get(kind, "demo") is None, "the PodGroup is gone")
 
 
+def test_pods_of_a_scheduler_that_finds_gangs_itself(cluster: Cluster) -> None:
+    """Scheduler, queue and topology of the runtime reach the pods, and no other scheduler takes them."""
+    own = {"kai.scheduler/queue": "research"}
+    topology = {"kueue.x-k8s.io/podset-required-topology": "topology.kubernetes.io/rack"}
+    runtime = training_runtime("kai", annotations=topology, pod={"schedulerName": "kai-scheduler"})
+    (node,) = runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    node["template"]["spec"]["template"]["metadata"]["labels"] = own
+    job = train_job("demo", "pass", nodes=3, runtimeRef={"kind": "TrainingRuntime", "name": "kai"})
+
+    cluster.apply(runtime, job)
+    until(lambda: len(cluster.list("pod")) == 3, "there are three pods")
+
+    for pod in cluster.list("pod"):
+        assert pod["spec"]["schedulerName"] == "kai-scheduler"
+        assert own.items() <= pod["metadata"]["labels"].items()
+        assert topology.items() <= pod["metadata"]["annotations"].items()
+    until(lambda: "no scheduler called kai-scheduler" in cluster.trainer("explain", "demo").stdout, "it says so")
+    assert not any(each["spec"].get("nodeName") for each in cluster.list("pod"))
+
+
 def reasons(cluster: Cluster, kind: str) -> list[str]:
     """Why objects of a kind could not be scheduled, by events."""
     found = [each for each in cluster.list("event") if each["reason"] == "FailedScheduling"]

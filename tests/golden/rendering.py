@@ -14,7 +14,7 @@ EXPECTED = Path(__file__).parent / "expected"
 
 def examples() -> list[Path]:
     """All files with TrainJobs, relative to the folder of the examples; a sweep makes its own by what it has chosen."""
-    files = (path for path in EXAMPLES.rglob("*.yaml") if path.name != "optimizationjob.yaml")
+    files = (path for path in EXAMPLES.rglob("*.yaml") if "\nkind: TrainJob\n" in path.read_text(encoding="utf-8"))
     return sorted(path.relative_to(EXAMPLES) for path in files)
 
 
