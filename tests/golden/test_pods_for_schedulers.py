@@ -224,3 +224,8 @@ def test_examples_fit_the_objects_beside_them() -> None:
     assert annotations["kai.scheduler/topology"] == name_of(topology)
     place = annotations["kai.scheduler/topology-required-placement"]
     assert place in [level["nodeLabel"] for level in topology["spec"]["levels"]]
+
+    runtime, _ = documents(EXAMPLES / "nvlink" / "trainjob.yaml")
+    (domain,) = documents(EXAMPLES / "nvlink" / "compute-domain.yaml")
+    (claim,) = jobs_of(runtime["spec"]["template"])["node"]["spec"]["template"]["spec"]["resourceClaims"]
+    assert claim["resourceClaimTemplateName"] == domain["spec"]["channel"]["resourceClaimTemplate"]["name"]
