@@ -27,7 +27,8 @@ WRITTEN: Final = {
     "configmaps": "",
     "secrets": "",
     "jobsets": "jobset.x-k8s.io",
-    "podgroups": "scheduling.x-k8s.io",
+    "podgroups": "scheduling.k8s.io",
+    "workloads": "scheduling.k8s.io",
     "horizontalpodautoscalers": "autoscaling",
 }
 

@@ -6,7 +6,7 @@ The end-to-end tests compare the same roles with the requests of whole clusters.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import anyio
@@ -25,7 +25,7 @@ from trainer.kube.errors import InvalidError, ServiceUnavailableError
 from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import LEASES
 from trainer.manager import build_manager
-from trainer.plugins import coscheduling, volcano
+from trainer.plugins import coscheduling, volcano, workload
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock, StreamingLists, settle
 
@@ -34,9 +34,12 @@ SWEEPS = f"{ACCOUNT}-sweeps"
 RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS)
 ELASTIC_POLICY = {"elasticPolicy": {"minNodes": 1, "maxNodes": 3, "maxRestarts": 3, "metrics": [{"type": "Resource"}]}}
 MPI_JOBS = (replicated_job("node"), replicated_job("launcher"))
-POD_GROUPS = {"coscheduling": coscheduling.POD_GROUPS, "volcano": volcano.POD_GROUPS}
-
-OPTIONAL = (*POD_GROUPS.values(), RESOURCE_CLAIM_TEMPLATES)
+GANGS = {
+    "coscheduling": [coscheduling.POD_GROUPS],
+    "volcano": [volcano.POD_GROUPS],
+    "workload": [workload.VERSIONS[0].pod_groups, workload.VERSIONS[0].workloads],
+}
+"""The kinds of each gang scheduler."""
 
 VERBS = {"apply": {"patch"}, "log": {"get"}}
 """What roles call the verbs of the client, where they have other names."""
@@ -209,7 +212,7 @@ async def requests_of_lives(streaming: StreamingLists) -> set[tuple[str, str, st
     """Group, resource and verb of all requests for TrainJobs that meet whatever TrainJobs meet."""
     clock = ManualClock()
     client = ScalableClient(
-        runtime_object(), resources=(*RESOURCES, *POD_GROUPS.values(), RESOURCE_CLAIM_TEMPLATES), clock=clock
+        runtime_object(), resources=(*RESOURCES, *chain(*GANGS.values()), RESOURCE_CLAIM_TEMPLATES), clock=clock
     )
     client.faults.streaming_lists = streaming
     async with anyio.create_task_group() as tasks:
@@ -246,7 +249,7 @@ async def _live(client: FakeClient, clock: ManualClock) -> None:
         client.add(train_job_object(name))
         await settle()
         await _fail(client, name)
-    for scheduler in POD_GROUPS:
+    for scheduler in GANGS:
         client.add(_named(runtime_object(podGroupPolicy={scheduler: {}}), scheduler))
         client.add(train_job_object(scheduler, runtimeRef={"name": scheduler}))
         await settle()

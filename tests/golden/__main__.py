@@ -1,4 +1,4 @@
-"""Writes what examples, jobs of operators and Experiments are expected to become; `git diff` shows what has changed."""
+"""Writes what examples, gangs, jobs of operators and Experiments are to become; `git diff` shows what has changed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from packages.v1_jobs.tests.golden import comparison
 from packages.v1_jobs.tests.golden.manifests import manifests
 from packages.v1_jobs.tests.katib import test_golden as katib
 from packages.v1_jobs.tests.katib.samples import USUAL
+from tests.golden import gang_cases
 from tests.golden.rendering import EXPECTED, examples, expected, render
 
 
@@ -17,6 +18,8 @@ def main() -> None:
         file = expected(example)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(render(example), encoding="utf-8")
+    for case in gang_cases.cases():
+        gang_cases.expected(case).write_text(gang_cases.text_of(case), encoding="utf-8")
     comparison.EXPECTED.mkdir(exist_ok=True)
     for kind in manifests():
         text = comparison.text_of(comparison.comparisons(kind))

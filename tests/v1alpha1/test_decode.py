@@ -221,6 +221,9 @@ def test_runtimes(spec: Object, policy: Object) -> None:
             runtime(podGroupPolicy={"coscheduling": {}, "volcano": {}}), "spec.podGroupPolicy.volcano", id="two-gangs"
         ),
         pytest.param(
+            runtime(podGroupPolicy={"workload": {}, "volcano": {}}), "spec.podGroupPolicy.workload", id="a-third-gang"
+        ),
+        pytest.param(
             runtime(template={"spec": {"replicatedJobs": [{"template": {"metadata": {"name": "x"}}}]}}),
             "spec.template.spec.replicatedJobs[0].template.metadata.name",
             id="name-in-a-template",

@@ -24,6 +24,7 @@ AS_KUBERNETES = (
     "Not found: ",
     "Forbidden: ",
     "Too long: ",
+    "Too many: ",
     "Unknown field: ",
 )
 

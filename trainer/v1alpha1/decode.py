@@ -25,6 +25,8 @@ KINDS: Final = frozenset({TRAIN_JOBS.kind, TRAINING_RUNTIMES.kind, CLUSTER_TRAIN
 
 _CONTROLLER: Final = f"{TRAIN_JOBS.group}/trainjob-controller"
 """The default of `spec.managedBy`, which names the controller of the cluster."""
+_GANG_SCHEDULERS: Final = ("coscheduling", "volcano", "workload")
+"""Members of `podGroupPolicy`; the first that a runtime has is used."""
 _MPI_NAMES: Final = {"SSHAuthMountPath": "sshAuthMountPath"}
 _MPI_DEFAULTS: Final = {"numProcPerNode": 1, "mpiImplementation": ""}
 """What the model leaves out: 1 counts the GPUs of a node where it has any."""
@@ -173,9 +175,12 @@ def _runtime_spec(spec: Object, losses: Losses) -> Object:
     if isinstance(spec.get("mlPolicy"), dict):
         decoded["mlPolicy"] = _ml_policy(spec["mlPolicy"])
     groups = mapping_at(spec, "podGroupPolicy")
-    if groups.keys() >= {"coscheduling", "volcano"}:
-        losses.add("spec.podGroupPolicy.volcano", "is left out: a runtime has one gang scheduler, here coscheduling")
-        decoded["podGroupPolicy"] = {name: value for name, value in groups.items() if name != "volcano"}
+    schedulers = [name for name in _GANG_SCHEDULERS if name in groups]
+    for name in schedulers[1:]:
+        text = f"is left out: a runtime has one gang scheduler, here {schedulers[0]}"
+        losses.add(f"spec.podGroupPolicy.{name}", text)
+        groups = {member: value for member, value in groups.items() if member != name}
+        decoded["podGroupPolicy"] = groups
     template = spec.get("template")
     if isinstance(template, dict):
         decoded["template"] = _with_metadata(template, "spec.template", losses)

@@ -166,8 +166,12 @@ class Workload:
 
 
 def _gang(info: RuntimeInfo) -> list[PodSet]:
-    """The members of `RuntimeInfo.gang` that train: initializers may be among them in other API versions."""
-    return [each for each in info.gang if each.ancestor == Ancestor.TRAINER or each.main is not None]
+    """The members of `RuntimeInfo.gang` that train; where none is said to, all that are no other step.
+
+    In v1alpha1 `RuntimeInfo.gang` may have initializers, too.
+    """
+    members = [each for each in info.gang if each.ancestor == Ancestor.TRAINER or each.main is not None]
+    return members or [each for each in info.gang if each.ancestor is None]
 
 
 def _pod_spec(info: RuntimeInfo, pod_set: PodSet) -> Object:
