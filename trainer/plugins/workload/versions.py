@@ -80,19 +80,19 @@ class WorkloadVersion:
         return {"workloadRef": {"workloadName": workload, "templateName": template}}
 
     def trials(self) -> Mapping[str, Trial]:
-        """PodGroups with one field each that a feature gate may refuse."""
+        """PodGroups with one field each that a feature gate may refuse, or drop in silence."""
         claim = {"name": "shared", "resourceClaimTemplateName": "shared"}
         return {
-            TOPOLOGY: self._trial({"schedulingConstraints": {"topology": [{"key": "kubernetes.io/hostname"}]}}),
-            DISRUPTION: self._trial({"disruptionMode": self.disrupted_together}),
-            PRIORITY: self._trial({"priorityClassName": "system-node-critical"}),  # a class that every cluster has
-            CLAIMS: self._trial({"resourceClaims": [claim]}, "spec.resourceClaims"),
+            TOPOLOGY: self._trial("schedulingConstraints", {"topology": [{"key": "kubernetes.io/hostname"}]}),
+            DISRUPTION: self._trial("disruptionMode", self.disrupted_together),
+            PRIORITY: self._trial("priorityClassName", "system-node-critical"),  # a class that every cluster has
+            CLAIMS: self._trial("resourceClaims", [claim]),
         }
 
-    def _trial(self, spec: Object, field: str = "") -> Trial:
-        gang = {"schedulingPolicy": {"gang": {"minCount": 1}}}
+    def _trial(self, field: str, value: object) -> Trial:
+        spec = {"schedulingPolicy": {"gang": {"minCount": 1}}, field: value}
         kind = self.pod_groups
-        return Trial({"apiVersion": kind.api_version, "kind": kind.kind, "spec": gang | spec}, field)
+        return Trial({"apiVersion": kind.api_version, "kind": kind.kind, "spec": spec}, f"spec.{field}")
 
 
 def _version(name: str, scheduled: str) -> WorkloadVersion:
