@@ -17,6 +17,11 @@ OF_GANG = "pod group is unschedulable, waiting for minCount pods from a gang to 
 COUNTED = "pod group is unschedulable, minCount (3) cannot be satisfied: 1 scheduled, 0 remaining"
 FIRST = "2026-01-01T00:59:55Z"
 SCHEDULED = condition("PodGroupInitiallyScheduled")
+NOT_SCHEDULED = condition("PodGroupInitiallyScheduled", "False", "Unschedulable", COUNTED)
+BEING_DELETED = (
+    "the PodGroup is being deleted, which waits for its finalizers (scheduling.k8s.io/podgroup-protection): "
+    "kube-controller-manager takes them off when no pod is left"
+)
 
 
 def group(*conditions: Object, least: int = 3, metadata: Object | None = None) -> Object:
@@ -68,10 +73,7 @@ GOING = {"deletionTimestamp": FIRST, "finalizers": ["scheduling.k8s.io/podgroup-
             id="starts-again",
         ),
         pytest.param(
-            (
-                *members(OF_GANG, OF_GANG, OF_GANG),
-                group(condition(SCHEDULED["type"], "False", "Unschedulable", COUNTED)),
-            ),
+            (*members(OF_GANG, OF_GANG, OF_GANG), group(NOT_SCHEDULED)),
             "GangNotScheduled",
             "3 exist, and at most 1 of them fit now",
             "wait for room for all of them at once",
@@ -83,10 +85,7 @@ GOING = {"deletionTimestamp": FIRST, "finalizers": ["scheduling.k8s.io/podgroup-
             "GangNotScheduled",
             "3 exist, and at most 2 of them fit now",
             "wait",
-            (
-                "the PodGroup is being deleted, which waits for its finalizers (scheduling.k8s.io/podgroup-protection): "
-                "kube-controller-manager takes them off when no pod is left",
-            ),
+            (BEING_DELETED,),
             id="being-deleted",
         ),
         pytest.param(
@@ -146,15 +145,47 @@ def test_gangs_that_the_api_server_drops() -> None:
     """Pods without the field of their template are placed one by one, which is worth knowing also while they run."""
     found = answer(train_job(state="Running"), jobset(nodes=1, ready=1, **MEMBER), running())
     assert found.causes == ()
-    assert found.notes == (
-        "its pods are no gang: the API server has dropped their spec.schedulingGroup, since its feature gate "
-        "GenericWorkload is off",
+    [note] = found.notes
+    assert (
+        "the API server has dropped their spec.schedulingGroup, since its feature gate GenericWorkload is off" in note
     )
 
 
-def test_what_the_cluster_lacks() -> None:
+POLICY = "ClusterTrainingRuntime/plain spec.podGroupPolicy"
+HAVE = "have what the message names switched on or installed"
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "remedy"),
+    [
+        pytest.param(
+            "JobsBuildFailed",
+            f"{POLICY}.workload.topologyKey: Forbidden: switch on the feature gate TopologyAwareWorkloadScheduling",
+            HAVE,
+            id="gate",
+        ),
+        pytest.param(
+            "JobsBuildFailed",
+            f"{POLICY}.workload: Forbidden: the JobSet of the cluster does not keep schedulingGroup; install v0.12",
+            HAVE,
+            id="old-jobset",
+        ),
+        pytest.param(
+            "JobsBuildFailed",
+            f"{POLICY}.volcano: Forbidden: the cluster does not have podgroups.scheduling.volcano.sh; install Volcano",
+            HAVE,
+            id="no-kind",
+        ),
+        pytest.param(
+            "JobsCreationFailed",
+            "No Jobs yet: PodGroup is made anew once kube-controller-manager has taken its finalizer off",
+            "wait: it is made again by itself; one that stays is kept by a finalizer",
+            id="is-made-anew",
+        ),
+    ],
+)
+def test_what_a_gang_needs(reason: str, message: str, remedy: str) -> None:
     """A gang that the cluster does not offer waits for the administrator of the cluster, and for no field."""
-    message = "spec.podGroupPolicy.workload: Forbidden: needs the feature gate GenericWorkload of kube-apiserver"
-    job = train_job(condition("Created", "False", "JobsBuildFailed", message), state="Blocked")
+    job = train_job(condition("Created", "False", reason, message), state="Blocked")
     [cause] = answer(job).causes
-    assert cause.remedy.startswith("have switched on what the message names, or name a runtime with another")
+    assert cause.remedy.startswith(remedy)

@@ -21,7 +21,9 @@ _UNTOUCHED_SECONDS = 5
 
 _RUNTIME = re.compile(r"\b(spec\.runtimeRef|TrainingRuntime)\b")
 _MISSING = re.compile(r"Not found|there is no|does not exist")
-_GATE = re.compile(r"\bfeature[- ]gates?\b", re.IGNORECASE)
+_LACKING = re.compile(r"\bfeature[- ]gates?\b|\b(?:of )?the cluster does not\b")
+_HELD = re.compile(r"^No Jobs yet: ")
+"""What the pods need is being deleted, to be made again."""
 _FOREIGN = re.compile(r"exists and does not belong to this TrainJob")
 
 
@@ -112,13 +114,15 @@ def creation_failure(snapshot: Snapshot) -> Iterator[Cause]:
         remedy = "name a runtime that exists in spec.runtimeRef, or create this one: the TrainJob goes on by itself"
     elif _FOREIGN.search(message):
         remedy = "delete the object that is in the way, or give the TrainJob another name"
+    elif _HELD.search(message):
+        remedy = (
+            "wait: it is made again by itself; one that stays is kept by a finalizer, whose controller does not run"
+        )
     elif condition.get("reason") == ConditionReason.JOBS_CREATION_FAILED:
         refusal = refusal_of(message, snapshot.namespace)
         remedy, command = (refusal.remedy, refusal.command or command) if refusal else (_RETRIED, command)
-    elif _GATE.search(message):
-        remedy = (
-            "have switched on what the message names, or name a runtime with another podGroupPolicy: it goes on then"
-        )
+    elif _LACKING.search(message):
+        remedy = "have what the message names switched on or installed, or name another runtime: it goes on then"
     else:
         remedy = "correct the field that the message names; it can change until the Jobs exist"
     yield Cause(condition.get("reason") or "Blocked", snapshot.subject, message, remedy, command)
