@@ -25,6 +25,7 @@ from tests.config.test_roles import VERBS, as_texts, grants
 from trainer.api.optimization import OPTIMIZATION_JOBS
 from trainer.kube.objects import Object, labels_of, name_of
 from trainer.plugins import coscheduling, volcano
+from trainer.workloads.scheduling_groups import POD_GROUPS
 from trainer_dashboard.commands.history_database import VARIABLE, database_of
 from trainer_kube_testing import ManualClock, StreamingLists
 
@@ -131,7 +132,8 @@ async def requests_of_a_training(directory: Path, streaming: StreamingLists) -> 
     clock = ManualClock()
     database = await run_sync(FailingDatabase, f"sqlite:///{directory}/history.db")
     await run_sync(database.migrate)
-    cluster = recorded_cluster(clock, database, coscheduling.POD_GROUPS, volcano.POD_GROUPS, OPTIMIZATION_JOBS)
+    groups = (coscheduling.POD_GROUPS, volcano.POD_GROUPS, *POD_GROUPS)
+    cluster = recorded_cluster(clock, database, *groups, OPTIMIZATION_JOBS)
     cluster.client.faults.streaming_lists = streaming
     await _train(cluster)
     await run_sync(database.close)

@@ -213,22 +213,21 @@ def owner_of(job: Object) -> Object:
 
 
 def gang(job: Object) -> tuple[Object, list[Object]]:
-    """A JobSet whose pods are in gangs and mount ConfigMaps, and what else is rendered for the TrainJob."""
+    """A JobSet whose pods are in gangs of each scheduler and mount ConfigMaps, and what else the TrainJob controls."""
     name = job["metadata"]["name"]
     volumes = [
         {"name": "hosts", "configMap": {"name": f"{name}-mpi-hostfile"}},
         {"name": "both", "projected": {"sources": [{"configMap": {"name": "of-the-tenant"}}]}},
         {"name": "key", "secret": {"secretName": f"{name}-key"}},
     ]
-    template = {
-        "metadata": {
-            "labels": {coscheduling.POD_GROUP_LABEL: name},
-            "annotations": {volcano.GROUP_NAME_ANNOTATION: name},
-        },
-        "spec": {"containers": [{"name": "node", "image": "example.com/train:1"}], "volumes": volumes},
+    spec = {"containers": [{"name": "node", "image": "example.com/train:1"}], "volumes": volumes}
+    gangs: dict[str, Object] = {
+        "node": {"metadata": {"labels": {coscheduling.POD_GROUP_LABEL: name}}, "spec": spec},
+        "of-volcano": {"metadata": {"annotations": {volcano.GROUP_NAME_ANNOTATION: name}}, "spec": spec},
+        "of-kubernetes": {"spec": spec | {"schedulingGroup": {"podGroupName": f"{name}-trainer-0123456789"}}},
     }
-    replicated = {"name": "node", "template": {"spec": {"template": template}}}
-    return jobset(job, replicatedJobs=[replicated]), [
+    replicated = [{"name": each, "template": {"spec": {"template": template}}} for each, template in gangs.items()]
+    return jobset(job, replicatedJobs=replicated), [
         owned(job, CONFIG_MAPS, f"{name}-mpi-hostfile", data={"hostfile": "node-0 slots=1", "password": "hunter2"}),
         owned(job, coscheduling.POD_GROUPS, name, spec={"minMember": 2}),
         owned(job, HORIZONTAL_POD_AUTOSCALERS, name, spec={"maxReplicas": 3}),

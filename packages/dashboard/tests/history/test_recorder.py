@@ -20,6 +20,7 @@ from packages.dashboard.tests.history.conftest import (
     gang,
     jobset,
     node_pod,
+    owned,
     recorded_cluster,
     train_job,
 )
@@ -31,6 +32,7 @@ from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, PODS
 from trainer.plugins import coscheduling
 from trainer.progress.samples import MetricId
 from trainer.workloads import JOBSETS
+from trainer.workloads.scheduling_groups import POD_GROUPS
 from trainer_dashboard.history import metric_writer, recorder
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.errors import LostFileError, TakenOverError
@@ -109,6 +111,23 @@ async def test_checkpoint_of_a_suspended_training(cluster: Cluster) -> None:
 
 def kinds_of(objects: list[Object]) -> list[str]:
     return [obj["kind"] for obj in objects]
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1alpha2"])
+async def test_gang_of_kubernetes(clock: ManualClock, database: FailingDatabase, version: str) -> None:
+    """The PodGroup is kept in the version that the cluster serves."""
+    [served] = [each for each in POD_GROUPS if each.version == version]
+    cluster = recorded_cluster(clock, database, served)
+    job = train_job("demo")
+    group = owned(job, served, "demo-trainer-0123456789", spec={"schedulingPolicy": {"gang": {"minCount": 2}}})
+    for obj in (job, group, gang(job)[0]):
+        cluster.client.add(obj)
+    kind = "podgroup/demo-trainer-0123456789"
+    async with cluster.recorder():
+        await cluster.until(lambda history: history.document("uid-of-demo", kind) is not None)
+    kept = await cluster.ask(lambda history: history.document("uid-of-demo", kind))
+    assert kept is not None
+    assert (kept["apiVersion"], kept["spec"]) == (f"scheduling.k8s.io/{version}", group["spec"])
 
 
 async def test_rendered_objects(clock: ManualClock, database: FailingDatabase) -> None:

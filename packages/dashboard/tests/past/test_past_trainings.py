@@ -29,6 +29,7 @@ from trainer.plugins import volcano
 from trainer.progress.curves import SAMPLES_LIMIT
 from trainer.v1alpha1.discovery import V2ALPHA1
 from trainer.workloads import JOBSETS
+from trainer.workloads.scheduling_groups import POD_GROUPS
 from trainer_dashboard.access.cluster_authenticator import PERMITTED, ClusterAuthenticator
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.schema import DOCUMENTS
@@ -389,7 +390,8 @@ async def test_objects_of_a_user(cluster: ClusterClient, clock: ManualClock, dat
 
     documents = {"trainjob": train_job(), "jobset": kept(JOBSETS), "runtime": kept(TRAINING_RUNTIMES)}
     documents |= {"configmap/a": kept(CONFIG_MAPS, "a"), "configmap/b": kept(CONFIG_MAPS, "b")}
-    documents |= {"podgroup/demo": kept(volcano.POD_GROUPS), "secret/demo": {"apiVersion": "v1", "kind": "Secret"}}
+    documents |= {"podgroup/demo": kept(volcano.POD_GROUPS), "podgroup/of-kubernetes": kept(POD_GROUPS[0])}
+    documents |= {"secret/demo": {"apiVersion": "v1", "kind": "Secret"}}
 
     def write() -> None:
         save(database, past_training("one"))
@@ -400,7 +402,7 @@ async def test_objects_of_a_user(cluster: ClusterClient, clock: ManualClock, dat
     cluster.grant("get jobsets", "get configmaps", namespace="other-team")
     async with visiting_cluster(cluster, clock, database) as visitor:
         _, content = await visitor.json(f"{ONE}/objects")
-        assert [each["kind"] for each in content["objects"]] == ["TrainJob", "TrainingRuntime", "PodGroup"]
+        assert [each["kind"] for each in content["objects"]] == ["TrainJob", "TrainingRuntime", "PodGroup", "PodGroup"]
         assert content["problems"] == [
             "you may not get jobsets in the namespace team",
             "you may not get configmaps in the namespace team",

@@ -9,21 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from trainer.explain.gang import pod_group_of
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.client import Client
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.logger import get_logger
-from trainer.kube.objects import (
-    Object,
-    annotations_of,
-    labels_of,
-    mapping_at,
-    metadata_of,
-    objects_in,
-    owner_references_of,
-)
+from trainer.kube.objects import Object, mapping_at, metadata_of, objects_in, owner_references_of
 from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, Resource
-from trainer.plugins import coscheduling, volcano
 
 log = get_logger(__name__)
 
@@ -75,10 +67,9 @@ def _named_by(job: CachedObject, jobset: Object) -> Iterator[_Place]:
     yield _Place(HORIZONTAL_POD_AUTOSCALERS, job.key.name)
     for replicated in objects_in(mapping_at(jobset, "spec").get("replicatedJobs")):
         template = mapping_at(replicated, "template", "spec", "template")
-        if name := labels_of(template).get(coscheduling.POD_GROUP_LABEL):
-            yield _Place(coscheduling.POD_GROUPS, name)
-        if name := annotations_of(template).get(volcano.GROUP_NAME_ANNOTATION):
-            yield _Place(volcano.POD_GROUPS, name)
+        membership = pod_group_of(template)
+        if membership is not None:
+            yield from (_Place(kind, membership.name) for kind in membership.kinds)
         for volume in objects_in(mapping_at(template, "spec").get("volumes")):
             for source in (volume, *objects_in(mapping_at(volume, "projected").get("sources"))):
                 if name := mapping_at(source, "configMap").get("name"):

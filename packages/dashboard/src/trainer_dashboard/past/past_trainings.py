@@ -33,6 +33,7 @@ from trainer.kube.objects import Object, ObjectKey, name_of
 from trainer.kube.resource import CONFIG_MAPS, EVENTS, HORIZONTAL_POD_AUTOSCALERS, PODS, Resource
 from trainer.plugins import coscheduling, volcano
 from trainer.workloads import JOBSETS
+from trainer.workloads.scheduling_groups import POD_GROUPS
 from trainer_dashboard.access.parties import Party
 from trainer_dashboard.access.viewer import ListableNamespaces, Viewer, may_list
 from trainer_dashboard.history.database import Database
@@ -61,6 +62,7 @@ _RESOURCES: Final = {
         HORIZONTAL_POD_AUTOSCALERS,
         coscheduling.POD_GROUPS,
         volcano.POD_GROUPS,
+        *POD_GROUPS,
     )
 }
 """Those whose objects are kept; what is of another kind is shown to nobody."""
