@@ -141,6 +141,14 @@ def test_not_the_gang(objects: Any, fields: dict[str, Any]) -> None:
     assert [each for each in found.causes if each.about.kind == "PodGroup"] == []
 
 
+def test_pod_groups_that_may_not_be_read() -> None:
+    """The scheduler's words about the pods are a cause without the PodGroup."""
+    found = answer(
+        train_job(), jobset(nodes=1, **MEMBER), *members(OF_GANG), unread=(Unread("podgroups", "forbidden"),)
+    )
+    assert [(each.reason, each.about.kind) for each in found.causes] == [("Unschedulable", "Pod")]
+
+
 def test_gangs_that_the_api_server_drops() -> None:
     """Pods without the field of their template are placed one by one, which is worth knowing also while they run."""
     found = answer(train_job(state="Running"), jobset(nodes=1, ready=1, **MEMBER), running())

@@ -13,6 +13,7 @@ from trainer.api.trainjob import TrainJob
 from trainer.framework import Outcome
 from trainer.kube.objects import Object
 from trainer.plugins.jobset import JobSetPlugin
+from trainer.workloads.scheduling_groups import POD_GROUPS
 
 NAME = "demo-trainer-0123456789"
 OWN = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
@@ -188,6 +189,16 @@ def members(*messages: str | None) -> list[Object]:
             id="no-pod-group, as the scheduler says",
         ),
         pytest.param(
+            members(f"PodGroup default/{NAME} not found"),
+            None,
+            (
+                "NoPodGroup",
+                f"PodGroup {NAME} of the pods does not exist",
+                f"pod demo-node-0-0-abcde: {WAITS_FOR_IT}",
+            ),
+            id="no-pod-group, in other words",
+        ),
+        pytest.param(
             members(*[None] * 4),
             group(),
             (
@@ -203,6 +214,14 @@ def test_a_gang_that_waits(pods: list[Object], pod_group: Object | None, expecte
     """It says how many of minCount have a place at most, and why not the others."""
     found = reported(ganged(active=1), *pods, *([pod_group] if pod_group else []))
     assert found == [("Pending", *expected)]
+
+
+def test_a_gang_whose_pod_group_cannot_be_read() -> None:
+    """Its pods are waited for one by one: that the PodGroup does not exist is not known."""
+    reader = static_reader(ganged(active=1), *members(OF_GANG))
+    reader.unserved |= set(POD_GROUPS)
+    [problem] = JobSetPlugin(reader).train_job_status(train_job()).problems
+    assert (problem.reason, problem.headline) == ("Unschedulable", "1 pod cannot start")
 
 
 def test_other_reasons_stay() -> None:

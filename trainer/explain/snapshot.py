@@ -28,6 +28,7 @@ from trainer.kube.objects import (
 from trainer.kube.resource import EVENTS, NODES, PODS
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.workloads import JOBSETS
+from trainer.workloads.scheduling_groups import POD_GROUPS
 
 
 class QueuePosition(NamedTuple):
@@ -69,7 +70,8 @@ class Snapshot:
             for watch in JobSetPlugin(StaticReader()).watches()
             for name, function in watch.indexes.items()
         }
-        return StaticReader(*self.objects, indexes=indexes)
+        unserved = POD_GROUPS if self.could_not_read(POD_GROUPS[0].plural) else ()
+        return StaticReader(*self.objects, indexes=indexes, unserved=unserved)
 
     @property
     def name(self) -> str:

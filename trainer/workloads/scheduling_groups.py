@@ -23,7 +23,7 @@ _SCHEDULED = ("PodGroupInitiallyScheduled", "PodGroupScheduled")
 """The condition that says whether the gang has found a place, in the same order."""
 _OF_GANG = re.compile(
     r"pod group is |\d{1,6}/\d{1,6} placements are available|minCount \(\d"
-    r"|waiting for (?:minCount pods|pods's pod group)"
+    r"|waiting for (?:minCount pods|pods's pod group)|all pods in a single pod group "
 )
 """How a message begins that the scheduler gives each pod of a gang, rather than one pod (kube-scheduler 1.36, 1.37)."""
 _COUNTS = re.compile(r"minCount \(\d{1,6}\)[^:]{0,40}: (\d{1,6}) scheduled, (\d{1,6}) remaining")

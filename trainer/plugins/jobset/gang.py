@@ -43,15 +43,15 @@ class Gang:
     name: str
     """Of their PodGroup."""
     group: Object | None
-    """The PodGroup; None where it does not exist, or cannot be read."""
+    """The PodGroup; None where it does not exist."""
     members: frozenset[ObjectKey]
     """Its pods that have not ended."""
 
     @classmethod
     def of(cls, index: PodIndex) -> Self | None:
-        """The gang of a JobSet; None where its pods are placed one by one."""
+        """The gang of a JobSet; None where its pods are placed one by one, or no PodGroup can be read."""
         names = dict(_groups(index.jobset))
-        if not names:
+        if not names or not any(map(index.reader.serves, POD_GROUPS)):
             return None
         jobs = "|".join(map(re.escape, names))
         is_member = re.compile(rf"{re.escape(name_of(index.jobset))}-(?:{jobs})-\d+-\d+-[a-z0-9]+").fullmatch
@@ -61,16 +61,16 @@ class Gang:
 
     @property
     def least(self) -> int:
-        """How many pods it needs at the same time; those that exist where the PodGroup does not say it."""
+        """How many pods it needs at the same time; those that exist where no PodGroup says it."""
         return least_members(self.group) if self.group is not None else len(self.members)
 
     def without_room(self, index: PodIndex, waiting: AbstractSet[ObjectKey]) -> WaitReason | None:
         """Why it is not placed, by what the scheduler says of its pods; None where not the gang is the reason."""
         out = self.members & waiting
-        if not out or len(self.members - waiting - index.unseen()) >= self.least:
+        if not out or (self.group is not None and len(self.members - waiting - index.unseen()) >= self.least):
             return None
         misfits = out - index.waiting_for_gang()
-        if not misfits and (lacking := self._lacking(out, len(out))) is not None:
+        if (self.group is None or not misfits) and (lacking := self._lacking(out)) is not None:
             return lacking
         pod = index.reader.get(PODS, min(misfits or out)) or {}
         said = _messages(index, misfits or out, min(out - misfits, default=None))
@@ -87,11 +87,11 @@ class Gang:
     def unseen(self, unseen: AbstractSet[ObjectKey]) -> WaitReason | None:
         """Why no scheduler has looked at its pods; None where not the gang is the reason."""
         out = self.members & unseen
-        return self._lacking(out, len(out), debounce=_DEBOUNCE) if out else None
+        return self._lacking(out, debounce=_DEBOUNCE) if out else None
 
-    def _lacking(self, pods: AbstractSet[ObjectKey], count: int, *, debounce: float = 0) -> WaitReason | None:
+    def _lacking(self, pods: AbstractSet[ObjectKey], *, debounce: float = 0) -> WaitReason | None:
         """What has to exist before the scheduler tries."""
-        example = Example(PODS.kind, min(pods).name, is_one_of_many=count > 1)
+        example = Example(PODS.kind, min(pods).name, is_one_of_many=len(pods) > 1)
         if self.group is None:
             headline = f"PodGroup {self.name} of the pods does not exist"
             said = "waits for its PodGroup, which the manager makes where the cluster serves the Workload API"
