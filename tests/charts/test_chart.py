@@ -415,6 +415,7 @@ def test_configuration(tmp_path: Path) -> None:
         "certManagement": {"enable": True, "webhookServiceName": "", "webhookSecretName": ""},
         "clientConnection": {"qps": 20},
         "statusServer": {"port": 10443},
+        "gangScheduling": "auto",
     }
     before, after = rendered({"apiVersion": "v1alpha1"}, {"apiVersion": "v1alpha1", "manager": {"config": given}})
     file = tmp_path / "configuration.yaml"
@@ -425,6 +426,7 @@ def test_configuration(tmp_path: Path) -> None:
     assert configuration.controller.group_kind_concurrency["TrainJob.trainer.kubeflow.org"] == 7
     assert configuration.cert_management.webhook_service_name == "kubeflow-trainer-controller-manager"
     assert configuration.client_connection.qps == 20
+    assert configuration.gang_scheduling == "auto"
     sums = [
         of_kind(objects, DEPLOYMENT)[0]["spec"]["template"]["metadata"]["annotations"]["checksum/configuration"]
         for objects in (before, after)
@@ -471,6 +473,12 @@ def test_definitions_of_somebody_else() -> None:
         pytest.param("manager.replicas", "two", "at '/manager/replicas': got string, want integer", id="type"),
         pytest.param(
             "manager.config.webhok", {}, "at '/manager/config': additional properties 'webhok'", id="configuration"
+        ),
+        pytest.param(
+            "manager.config.gangScheduling",
+            "kueue",
+            "at '/manager/config/gangScheduling': value must be one of 'none', 'auto', 'workload', 'coscheduling'",
+            id="gang-scheduler",
         ),
         pytest.param(
             "manager.config.certManagement.webhookServiceName",
