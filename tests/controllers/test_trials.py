@@ -57,7 +57,7 @@ class Painter:
 
 
 def dry_runs(cluster: Cluster) -> list[RecordedRequest]:
-    return [request for request in cluster.client.requests if request.dry_run]
+    return [each for each in cluster.client.requests if each.dry_run and each.resource == GANGS]
 
 
 def built(cluster: Cluster) -> Object | None:

@@ -110,7 +110,7 @@ class Trials:
         try:
             while True:
                 kind.changed = anyio.Event()
-                complete = not informer.is_served or await self._ask_all(kind)
+                complete = not informer.is_served or await self._ask_all(kind, is_again=failures > 0)
                 if not informer.is_served:
                     self._forget(kind)
                 kind.answered.set()
@@ -129,14 +129,15 @@ class Trials:
         for name in kind.trials:
             self._refusals.pop((kind.informer.resource, name), None)
 
-    async def _ask_all(self, kind: _Kind) -> bool:
+    async def _ask_all(self, kind: _Kind, *, is_again: bool) -> bool:
         """Whether the API server has answered each of them."""
         resource, complete = kind.informer.resource, True
         for name, trial in kind.trials.items():
             try:
                 refusal = await refusal_of(self._client, resource, trial, self._namespace)
             except KubeError as error:
-                log.warning("dry run failed", resource=resource.qualified_name, trial=name, error=str(error))
+                note = log.debug if is_again else log.warning
+                note("dry run failed", resource=resource.qualified_name, trial=name, error=str(error))
                 complete = False
             else:
                 self._note(resource, name, refusal)
