@@ -1,4 +1,4 @@
-"""The eviction of a pod: a deletion that disruption budgets may refuse (Kubernetes, "API-initiated Eviction")."""
+"""The eviction of a pod: a deletion that says so on the pod (Kubernetes, "API-initiated Eviction")."""
 
 from __future__ import annotations
 
@@ -7,19 +7,14 @@ from dataclasses import replace
 from aiohttp import web
 
 from trainer.kube.merge_patch import writable_copy
-from trainer.kube.objects import Object, find_condition, is_being_deleted, name_of, namespace_of
-from trainer.kube.resource import PODS
+from trainer.kube.objects import Object, find_condition
 from trainer_devcluster.apiserver.admission.attributes import Operation
 from trainer_devcluster.apiserver.handlers.call import Call, answer
-from trainer_devcluster.apiserver.kinds.pod_disruption_budget import POD_DISRUPTION_BUDGET, refuse_violation
 from trainer_devcluster.apiserver.objects.decoding import read_as
-from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire.params import DeleteParameters, delete_parameters
 from trainer_kube_testing.api_semantics import statuses
 
 _CONDITION = "DisruptionTarget"
-_BUDGETS = Partition.of(POD_DISRUPTION_BUDGET.resource)
-_UNBUDGETED_PHASES = frozenset({"Pending", "Succeeded", "Failed"})
 
 
 async def evict(call: Call) -> web.StreamResponse:
@@ -39,8 +34,7 @@ async def evict(call: Call) -> web.StreamResponse:
     parameters = _parameters(eviction.get("deleteOptions"), dry_run=write.parameters.dry_run)
     await call.writer.review(write, Operation.CREATE, eviction)
     target = replace(call.target, subresource="", verb="delete")
-    pod = call.deleter.unreviewed.current(target, parameters)
-    _refuse_violation(call, pod)
+    call.deleter.unreviewed.current(target, parameters)
     if not parameters.dry_run:
         now = call.backend.now()
         marking = call.write_of(replace(target, subresource="status", verb="update"))
@@ -56,21 +50,6 @@ def _parameters(options: Object | None, *, dry_run: bool) -> DeleteParameters:
     """The options in the Eviction; a dry run may be asked for there or in the query."""
     parameters = delete_parameters({}, options)
     return replace(parameters, dry_run=parameters.dry_run or dry_run)
-
-
-def _refuse_violation(call: Call, pod: Object) -> None:
-    """Refuse to evict a pod that runs and whose disruption budget has no room.
-
-    Raises:
-        ApiError: as `refuse_violation`.
-    """
-    if is_being_deleted(pod) or (pod.get("status") or {}).get("phase", "Pending") in _UNBUDGETED_PHASES:
-        return
-    storage, namespace = call.backend.storage, namespace_of(pod)
-    budgets = [budget for budget in storage.snapshot(_BUDGETS) if namespace_of(budget) == namespace]
-    if budgets:
-        pods = [other for other in storage.snapshot(Partition.of(PODS)) if namespace_of(other) == namespace]
-        refuse_violation(pod, sorted(budgets, key=name_of), pods)
 
 
 def _marked(pod: Object, now: str) -> Object:

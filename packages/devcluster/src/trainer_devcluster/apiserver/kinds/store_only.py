@@ -51,3 +51,10 @@ NETWORK_POLICY = ResourceDefinition(
     singular="networkpolicy",
     short_names=("netpol",),
 )
+POD_DISRUPTION_BUDGET = ResourceDefinition(
+    Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"),
+    UnusedStrategy("policy/v1 PodDisruptionBudget is only stored: the dev cluster evicts pods regardless"),
+    singular="poddisruptionbudget",
+    short_names=("pdb",),
+    status_subresource=True,
+)
