@@ -11,8 +11,6 @@ from trainer_devcluster.scheduler import texts
 from trainer_devcluster.scheduler.candidate import KUBERNETES, VOLCANO, Candidate, Gang
 from trainer_devcluster.scheduler.node_fit import FitFailure, Room
 
-_PERMIT_SECONDS = 60.0
-
 
 def least_of(spec: Object) -> int:
     """How many pods a PodGroup wants to be scheduled together; 0: they are scheduled one by one."""
@@ -43,11 +41,6 @@ class GangState:
         """Whether all of its pods are preempted when one is."""
         return "all" in ((self.spec or {}).get("disruptionMode") or {})
 
-    @property
-    def timeout(self) -> float:
-        """Seconds after which the condition of pods that fit says that the rest is missing."""
-        return float((self.spec or {}).get("scheduleTimeoutSeconds") or _PERMIT_SECONDS)
-
 
 @dataclass(slots=True)
 class Placement:
@@ -68,8 +61,6 @@ class Placement:
     """The candidates that wait, each with the reason."""
     victims: list[list[Candidate]] = field(default_factory=list)
     """The pods that have to go for gangs of a higher priority; what is one list goes together."""
-    parked: dict[Gang, list[Candidate]] = field(default_factory=dict)
-    """Pods that fit, of gangs whose other pods nobody can schedule yet: they wait in silence, up to `timeout`."""
 
     def place(self, waiting: Iterable[Candidate]) -> None:
         """Give every pod its turn; that of a gang is that of its first pod."""
@@ -190,8 +181,6 @@ class Placement:
             self._hold_all(fitting, lambda _: text)
         elif misfits:
             self._hold_all(fitting, lambda _: texts.rejected_for(gang, misfits[0][0]))
-        else:
-            self.parked[gang] = fitting
 
     def _hold_all(self, members: Iterable[Candidate], text: Callable[[Candidate], str]) -> None:
         self.held |= {member: text(member) for member in members}

@@ -13,7 +13,6 @@ import structlog
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.client import DeleteOptions
 from trainer.kube.controller.controller import Controller
-from trainer.kube.controller.reconcile import Result
 from trainer.kube.controller.sources import Availability
 from trainer.kube.errors import ConflictError, KubeError, NotFoundError
 from trainer.kube.events.recorder import EventRecorder
@@ -29,7 +28,6 @@ from trainer_devcluster.scheduler.candidate import (
     KUBERNETES,
     VOLCANO,
     Candidate,
-    Gang,
     is_waiting,
     takes_room,
 )
@@ -61,7 +59,6 @@ class Scheduler:
         self._preempts = gates.workload_aware_preemption
         self._forms_gangs = {scheduler.name for scheduler in schedulers}
         self._client = manager.client
-        self._clock = manager.clock
         self._node = ObjectKey("", node_name)
         pods = manager.informer(PODS)
         pods.add_index(_INDEX, self._stage)
@@ -70,9 +67,8 @@ class Scheduler:
         self._assumed: dict[ObjectKey, Candidate] = {}
         self._groups = PodGroupController(manager, schedulers, self._candidate, self._assumed)
         self._recorders = {name: EventRecorder(manager.events, name) for name in KNOWN_SCHEDULERS}
-        self._verdicts = Verdicts(self._client, self._clock, self._pods)
+        self._verdicts = Verdicts(self._client, manager.clock, self._pods)
         self._candidates: dict[ObjectKey, tuple[str, Candidate]] = {}
-        self._parked_since: dict[Gang, float] = {}
         controller = Controller("scheduler", manager, self.reconcile)
         controller.watches(PODS, _round, predicate=_matters).watches(NODES, _round)
         for scheduler in schedulers:
@@ -80,7 +76,7 @@ class Scheduler:
             informer = manager.informer(scheduler.pod_groups, optional=True)
             controller.watches_source(Availability(informer, lambda: [_ROUND]))
 
-    async def reconcile(self, _key: ObjectKey) -> Result | None:
+    async def reconcile(self, _key: ObjectKey) -> None:
         """Place what can be placed. Raises `KubeError` for another try."""
         placed, waiting = self._placed(), self._waiting()
         gated = [candidate for candidate in waiting if candidate.is_gated]
@@ -91,12 +87,10 @@ class Scheduler:
         node = self._nodes.get(self._node)
         if node is None:
             await self._carry_out(held | dict.fromkeys(ours, texts.NO_NODES), gated)
-            return None
+            return
         placement = Placement(Room(node, placed), self._groups.state, self._preempts)
         placement.place(ours)
-        pause = self._wait_for_parked(placement)
         await self._carry_out(held | placement.held, gated, placement)
-        return None if pause is None else Result(requeue_after=pause)
 
     async def _carry_out(
         self, held: dict[Candidate, str], gated: list[Candidate], placement: Placement | None = None
@@ -166,19 +160,6 @@ class Scheduler:
         if pod is not None and reason == "Unschedulable":
             recorder = self._recorders.get(candidate.scheduler, self._recorders[DEFAULT_SCHEDULER])
             recorder.record(pod, type="Warning", reason="FailedScheduling", message=text)
-
-    def _wait_for_parked(self, placement: Placement) -> float | None:
-        """Report a timeout to pods whose gang is not scheduled in time; returns seconds until the next one."""
-        now, pauses = self._clock.monotonic(), []
-        self._parked_since = {gang: self._parked_since.get(gang, now) for gang in placement.parked}
-        for gang, members in placement.parked.items():
-            timeout = self._groups.state(gang).timeout
-            left = self._parked_since[gang] + timeout - now
-            if left > 0:
-                pauses.append(left)
-            else:
-                placement.held |= dict.fromkeys(members, texts.timed_out(timeout))
-        return min(pauses, default=None)
 
     def _waiting(self) -> list[Candidate]:
         """The pods without a node; those that are assumed to have one by now are left out."""

@@ -76,11 +76,6 @@ def rejected_for(gang: Gang, sibling: Candidate) -> str:
     return f"PodGroup {gang.key} gets rejected due to {pod}"
 
 
-def timed_out(seconds: float) -> str:
-    """What coscheduling says when the rest of a gang has not become schedulable in time."""
-    return f"rejected due to timeout after waiting {seconds:g}s at plugin Coscheduling"
-
-
 def gang_not_ready(
     pending: int, total: int, least: int, *, misfits: Sequence[tuple[Candidate, FitFailure]] = ()
 ) -> str:
