@@ -5,15 +5,11 @@ from __future__ import annotations
 import pytest
 
 from trainer.kube.objects import Object
-from trainer_devcluster.scheduler.pod_groups import coscheduling_status, kubernetes_status, volcano_status
+from trainer_devcluster.scheduler.candidate import COSCHEDULING, KUBERNETES, VOLCANO
+from trainer_devcluster.scheduler.pod_groups import status_of
 
 NOW = "2026-01-01T00:00:00Z"
 WAITS = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
-
-
-def group(phase: str = "", least: int = 2, **status: object) -> Object:
-    """A PodGroup."""
-    return {"spec": {"minMember": least}, "status": ({"phase": phase} if phase else {}) | status}
 
 
 def pods(*phases: str) -> list[Object]:
@@ -29,50 +25,19 @@ def pods(*phases: str) -> list[Object]:
 
 
 @pytest.mark.parametrize(
-    ("before", "phases", "expected"),
+    ("phases", "of_coscheduling", "of_volcano"),
     [
-        pytest.param(
-            "Pending",
-            ("Pending", "Pending"),
-            {"phase": "Scheduling", "scheduleStartTime": NOW, "occupiedBy": "ns/job"},
-            id="enough",
-        ),
-        pytest.param(
-            "Running",
-            ("Succeeded", "Succeeded"),
-            {"phase": "Finished", "running": 0, "succeeded": 2, "failed": 0},
-            id="all-succeeded",
-        ),
-        pytest.param(
-            "Running",
-            ("Running", "Failed"),
-            {"phase": "Failed", "running": 1, "succeeded": 0, "failed": 1},
-            id="one-failed",
-        ),
-        pytest.param(
-            "Running", ("Running",), {"phase": "Pending", "running": 1, "succeeded": 0, "failed": 0}, id="one-is-gone"
-        ),
-        pytest.param("Finished", (), {"phase": "Finished"}, id="finished-for-good"),
+        pytest.param(("Pending",), "Pending", "Pending", id="too-few"),
+        pytest.param(("Pending", "Pending"), "Scheduling", "Inqueue", id="wait"),
+        pytest.param(("Bound", "Running"), "Running", "Running", id="bound"),
+        pytest.param(("Succeeded", "Running"), "Running", "Running", id="one-has-ended"),
+        pytest.param(("Succeeded", "Failed"), "Finished", "Completed", id="ended"),
     ],
 )
-def test_coscheduling(before: str, phases: tuple[str, ...], expected: Object) -> None:
-    """The phase follows the pods as the controller of scheduler-plugins has it."""
-    assert coscheduling_status(group(before), pods(*phases), NOW) == expected
-
-
-@pytest.mark.parametrize(
-    ("phases", "phase", "counts", "condition"),
-    [
-        pytest.param(("Running", "Pending"), "Unknown", {"running": 1}, "Unschedulable", id="one-lost"),
-        pytest.param(("Succeeded", "Failed"), "Completed", {"succeeded": 1, "failed": 1}, "Unschedulable", id="ended"),
-    ],
-)
-def test_volcano(phases: tuple[str, ...], phase: str, counts: Object, condition: str | None) -> None:
-    """The phase follows the pods as Volcano has it, and a condition says whether they are scheduled."""
-    status = volcano_status(group(), pods(*phases), NOW)
-    kinds = [entry["type"] for entry in status.pop("conditions", [])]
-    assert status == {"phase": phase} | counts
-    assert kinds == ([condition] if condition and phase != "Completed" else [])
+def test_phases(phases: tuple[str, ...], of_coscheduling: str, of_volcano: str) -> None:
+    """The phase follows the pods, in the words of either scheduler."""
+    for scheduler, phase in ((COSCHEDULING, of_coscheduling), (VOLCANO, of_volcano)):
+        assert status_of(scheduler, {"spec": {"minMember": 2}}, pods(*phases), NOW) == {"phase": phase}
 
 
 HELD = WAITS | {"message": "pod group is unschedulable, minCount (2) cannot be satisfied: 1 scheduled, 0 remaining"}
@@ -124,8 +89,8 @@ def test_kubernetes(phases: tuple[str, ...], verdict: Object, expected: tuple[st
     found, group = pods(*phases), {"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}
     for pod in found:
         pod["status"]["conditions"] = [verdict] if verdict else []
-    status = kubernetes_status(group, found, NOW)
+    status = status_of(KUBERNETES, group, found, NOW)
     conditions = [(entry["status"], entry["reason"], entry["message"]) for entry in status.get("conditions", [])]
     assert conditions == ([expected] if expected else [])
     if expected and expected[0] == "True":
-        assert kubernetes_status({**group, "status": status}, [], "later") == status
+        assert status_of(KUBERNETES, {**group, "status": status}, [], "later") == status

@@ -40,6 +40,10 @@ class GangScheduler:
     pod_groups: Resource
     mark: tuple[str, str, str]
     """The field in which a pod names its PodGroup."""
+    waiting: str = ""
+    """Phase of a PodGroup whose pods are all there and have no node. Default: PodGroups have no phase."""
+    ended: str = ""
+    """Phase of a PodGroup whose pods have ended."""
 
     def group_name(self, pod: Mapping[str, Any]) -> str:
         """The PodGroup that a pod names; "" if none."""
@@ -52,12 +56,16 @@ COSCHEDULING: Final = GangScheduler(
     ("scheduler-plugins-scheduler", "coscheduling"),
     Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup"),
     ("metadata", "labels", "scheduling.x-k8s.io/pod-group"),
+    "Scheduling",
+    "Finished",
 )
 VOLCANO: Final = GangScheduler(
     "volcano",
     ("volcano",),
     Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup"),
     ("metadata", "annotations", "scheduling.k8s.io/group-name"),
+    "Inqueue",
+    "Completed",
 )
 KUBERNETES: Final = GangScheduler(
     "kubernetes",

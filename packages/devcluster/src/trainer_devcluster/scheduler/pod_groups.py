@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from functools import partial
-from uuid import uuid4
 
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.clock import timestamp
@@ -16,10 +14,10 @@ from trainer.kube.objects import (
     Object,
     ObjectKey,
     find_condition,
+    has_finished,
     is_condition_true,
     name_of,
     namespace_of,
-    owner_references_of,
     resource_version_of,
     set_condition,
     uid_of,
@@ -27,9 +25,7 @@ from trainer.kube.objects import (
 from trainer.kube.resource import PODS
 from trainer_devcluster.scheduler import texts
 from trainer_devcluster.scheduler.candidate import (
-    COSCHEDULING,
     KUBERNETES,
-    VOLCANO,
     Candidate,
     Gang,
     GangScheduler,
@@ -39,75 +35,34 @@ from trainer_devcluster.scheduler.candidate import (
 )
 from trainer_devcluster.scheduler.placement import GangState, least_of
 
-_READY = "tasks in gang are ready to be scheduled"
-_ENDED = ("Finished", "Failed")
 INITIALLY_SCHEDULED = "PodGroupInitiallyScheduled"
 """Condition of a PodGroup of Kubernetes that stays True once it is."""
 
 
-def coscheduling_status(group: Object, pods: Sequence[Object], now: str) -> Object:
-    """Status of a PodGroup of scheduler-plugins.
+def status_of(scheduler: GangScheduler, group: Object, pods: Sequence[Object], now: str) -> Object:
+    """Status of a PodGroup: with a phase for coscheduling and Volcano, with a condition for Kubernetes.
 
     Args:
+        scheduler: whose PodGroup it is.
         group: the PodGroup.
         pods: all that name it.
-        now: for `scheduleStartTime`.
+        now: for the condition.
     """
-    status: Object = dict(group.get("status") or {})
-    phase, least = status.get("phase") or "", least_of(group.get("spec") or {})
-    if phase in _ENDED:
-        return status
-    if not phase:
-        return status | {"phase": "Pending"}
-    if phase == "Pending":
-        if len(pods) < least:
-            return status
-        occupied = {"occupiedBy": owner} if (owner := _owner(pods)) else {}
-        return status | {"phase": "Scheduling", "scheduleStartTime": status.get("scheduleStartTime") or now} | occupied
-    counts = _phases(pods)
-    running, succeeded, failed = (counts[name] for name in ("Running", "Succeeded", "Failed"))
-    status |= {"running": running, "succeeded": succeeded, "failed": failed}
-    if len(pods) < least:
-        return status | {"phase": "Pending"}
-    phase = "Running" if succeeded + running >= least else "Scheduling"
-    if failed and failed + running + succeeded >= least:
-        phase = "Failed"
-    if succeeded >= least:
-        phase = "Finished"
-    return status | {"phase": phase}
+    if scheduler is KUBERNETES:
+        return _kubernetes_status(group, pods, now)
+    least = least_of(group.get("spec") or {})
+    if _placed(pods) >= least:
+        return {"phase": scheduler.ended if all(map(has_finished, pods)) else "Running"}
+    return {"phase": "Pending" if len(pods) < least else scheduler.waiting}
 
 
-def volcano_status(group: Object, pods: Sequence[Object], now: str) -> Object:
-    """Status of a PodGroup of Volcano; arguments as for `coscheduling_status`."""
-    counts, least = _phases(pods), least_of(group.get("spec") or {})
-    allocated = [pod for pod in pods if pod["spec"].get("nodeName") and _phase(pod) != "Failed"]
-    status: Object = {
-        key: value for key, value in (group.get("status") or {}).items() if key in ("conditions", "phase")
-    }
-    if counts["Succeeded"] + counts["Failed"] == len(pods) and len(pods) >= least:
-        status["phase"] = "Completed"
-    elif len(allocated) >= least:
-        status["phase"] = "Running"
-    elif counts["Running"]:
-        status["phase"] = "Unknown"
-    else:
-        status["phase"] = "Inqueue" if len(pods) >= least else "Pending"
-    for field in ("running", "succeeded", "failed"):
-        if counts[field.capitalize()]:
-            status[field] = counts[field.capitalize()]
-    condition = _volcano_condition(pods, enough=len(allocated) >= least)
-    if condition is not None:
-        _set_condition(status, group, condition, now)
-    return status
-
-
-def kubernetes_status(group: Object, pods: Sequence[Object], now: str) -> Object:
-    """Status of a PodGroup of Kubernetes, read from what its pods say; arguments as for `coscheduling_status`."""
+def _kubernetes_status(group: Object, pods: Sequence[Object], now: str) -> Object:
+    """What is said of a gang is read from its pods."""
     status: Object = dict(group.get("status") or {})
     if is_condition_true(group, INITIALLY_SCHEDULED):
         return status
     least = max(1, least_of(group["spec"]))
-    scheduled = sum(bool(pod["spec"].get("nodeName")) for pod in pods)
+    scheduled = _placed(pods)
     waiting = [find_condition(pod, "PodScheduled") or {} for pod in pods if is_waiting(pod)]
     held = [str(verdict.get("message")) for verdict in waiting if verdict.get("reason") == "Unschedulable"]
     condition = {"type": INITIALLY_SCHEDULED, "status": "True", "reason": "Scheduled", "message": ""}
@@ -122,45 +77,10 @@ def kubernetes_status(group: Object, pods: Sequence[Object], now: str) -> Object
     return status | {"conditions": set_condition(status.get("conditions") or [], condition, now)}
 
 
-def _volcano_condition(pods: Sequence[Object], *, enough: bool) -> Object | None:
-    if enough:
-        return {"type": "Scheduled", "reason": _READY}
-    for pod in pods:
-        verdict = find_condition(pod, "PodScheduled") if is_waiting(pod) else None
-        if verdict is not None and verdict.get("reason") == "Unschedulable":
-            return {"type": "Unschedulable", "reason": "NotEnoughResources", "message": verdict.get("message") or ""}
-    return None
+def _placed(pods: Sequence[Object]) -> int:
+    return sum(bool(pod["spec"].get("nodeName")) for pod in pods)
 
 
-def _set_condition(status: Object, group: Object, condition: Object, now: str) -> None:
-    present = find_condition(group, condition["type"]) or {}
-    if all(present.get(name) == value for name, value in condition.items()):
-        return
-    others = [entry for entry in status.get("conditions") or [] if entry["type"] != condition["type"]]
-    entry = condition | {"status": "True", "lastTransitionTime": now, "transitionID": str(uuid4())}
-    status["conditions"] = [*others, entry]
-
-
-def _phase(pod: Object) -> str:
-    return str((pod.get("status") or {}).get("phase") or "")
-
-
-def _phases(pods: Sequence[Object]) -> Counter[str]:
-    return Counter(map(_phase, pods))
-
-
-def _owner(pods: Sequence[Object]) -> str:
-    """`occupiedBy`: namespace and name of what owns the first pod."""
-    for owner in owner_references_of(pods[0]) if pods else []:
-        return f"{pods[0]['metadata'].get('namespace')}/{owner['name']}"
-    return ""
-
-
-_STATUS = {
-    KUBERNETES.name: kubernetes_status,
-    COSCHEDULING.name: coscheduling_status,
-    VOLCANO.name: volcano_status,
-}
 _INDEX = "gang"
 
 
@@ -214,7 +134,7 @@ class PodGroupController:
         if group is None:
             return
         pods = self._pods.by_index(_INDEX, str(Gang(scheduler.name, *key)))
-        status = _STATUS[scheduler.name](group, pods, timestamp(self._clock.now()))
+        status = status_of(scheduler, group, pods, timestamp(self._clock.now()))
         await self._write(scheduler, group, status)
 
     async def disrupt(self, gang: Gang) -> None:
