@@ -159,21 +159,6 @@ async def test_deleting_a_definition_deletes_its_objects(api: Api) -> None:
     assert (await api("GET", GADGETS)).body == "404 page not found\n"
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        pytest.param({"plural": "others", "kind": "Gadget", "shortNames": []}, id="kind"),
-        pytest.param({"plural": "others", "kind": "Other", "shortNames": ["gd"]}, id="short name"),
-    ],
-)
-async def test_names_are_given_once(api: Api, names: dict[str, Any]) -> None:
-    """A definition whose names are taken in its group is not served."""
-    await install(api, definition())
-    answer = await install(api, definition(**names))
-    assert conditions(answer) == {"NamesAccepted": "False", "Established": "False"}
-    assert (await api("GET", "/apis/example.com/v1/others")).code == 404
-
-
 async def test_definitions_are_worked_on_beside_the_event_loop(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiling a large schema and merging it into the stored one holds up nobody."""
     threads: list[int] = []

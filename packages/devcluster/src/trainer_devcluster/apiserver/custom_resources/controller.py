@@ -1,14 +1,13 @@
 """Custom resource definitions: from the object that a user applies to resources that the server serves.
 
-Names are given in the order in which definitions ask for them, group by group; who comes later keeps what it has.
+A definition gets the names that it asks for, whether or not another has them.
 Rules, reasons and texts: Kubernetes documentation, "CustomResourceDefinition", and the apiextensions controllers for
 names, establishing and finalizing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
 
 import anyio
 import structlog
@@ -31,44 +30,17 @@ from trainer_devcluster.apiserver.writes.deletion import Deleter
 from trainer_devcluster.apiserver.writes.object_writer import ObjectWriter
 from trainer_devcluster.apiserver.writes.write import Write
 
-
-class TakenNames(NamedTuple):
-    """Names that others in the API group have."""
-
-    resources: frozenset[str]
-    """Plural, singular and short names."""
-    kinds: frozenset[str]
-    """Kinds of objects and lists."""
-
-    @classmethod
-    def of(cls, accepted: Iterable[Object]) -> TakenNames:
-        """The names in `status.acceptedNames` of other definitions, or in the same form."""
-        resources: set[str] = set()
-        kinds: set[str] = set()
-        for names in accepted:
-            resources |= {names.get("plural") or "", names.get("singular") or "", *(names.get("shortNames") or ())}
-            kinds |= {names.get("kind") or "", names.get("listKind") or ""}
-        return cls(frozenset(resources - {""}), frozenset(kinds - {""}))
+_NAMES = ("plural", "singular", "shortNames", "kind", "listKind", "categories")
 
 
-def status_of(crd: Object, taken: TakenNames, now: str) -> Object:
-    """The status of a definition: the names that it gets, and the conditions that follow.
-
-    Args:
-        crd: the definition as it is stored.
-        taken: names of the others in its group.
-        now: time for conditions that change.
-    """
-    old = crd.get("status") or {}
-    names, conflict = _accepted(crd["spec"]["names"], old.get("acceptedNames") or {}, taken)
-    accepted = conflict or ("NoConflicts", "no conflicts found")
-    conditions = [_condition(crd, "NamesAccepted", "False" if conflict else "True", accepted, now)]
-    if conflict is None or is_established(crd):
-        established = ("InitialNamesAccepted", "the initial names have been accepted")
-        conditions.append(_condition(crd, "Established", "True", established, now))
-    else:
-        conditions.append(_condition(crd, "Established", "False", ("NotAccepted", "not all names are accepted"), now))
-    return {**old, "conditions": conditions, "acceptedNames": names}
+def status_of(crd: Object, now: str) -> Object:
+    """The status of a definition, which gets the names that it asks for; `now` is for conditions that change."""
+    names = {field: value for field in _NAMES if (value := crd["spec"]["names"].get(field))}
+    accepted, established = (
+        _condition(crd, "NamesAccepted", ("NoConflicts", "no conflicts found"), now),
+        _condition(crd, "Established", ("InitialNamesAccepted", "the initial names have been accepted"), now),
+    )
+    return {**(crd.get("status") or {}), "conditions": [accepted, established], "acceptedNames": names}
 
 
 def is_established(crd: Object) -> bool:
@@ -80,43 +52,13 @@ def is_established(crd: Object) -> bool:
 def terminating(crd: Object, now: str) -> Object:
     """The condition of a definition whose objects are being deleted."""
     because = ("InstanceDeletionInProgress", "CustomResource deletion is in progress")
-    return _condition(crd, "Terminating", "True", because, now)
+    return _condition(crd, "Terminating", because, now)
 
 
-def _accepted(wanted: Object, old: Object, taken: TakenNames) -> tuple[Object, tuple[str, str] | None]:
-    """The names that a definition gets, and the last of the reasons why it does not get others."""
-    names, conflict = dict(old), None
-    names.setdefault("plural", "")
-    names.setdefault("kind", "")
-    for field, reason, others in (
-        ("plural", "PluralConflict", taken.resources),
-        ("singular", "SingularConflict", taken.resources),
-        ("shortNames", "ShortNamesConflict", taken.resources),
-        ("kind", "KindConflict", taken.kinds),
-        ("listKind", "ListKindConflict", taken.kinds),
-    ):
-        value = wanted.get(field)
-        asked = value if isinstance(value, list) else [value]
-        known = old.get(field) or []
-        kept = known if isinstance(known, list) else [known]
-        problems = [f'"{name}" is already in use' for name in asked if name in others and name not in kept]
-        if problems:
-            conflict = reason, problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-        elif value:
-            names[field] = value
-        else:
-            names.pop(field, None)
-    if wanted.get("categories"):
-        names["categories"] = wanted["categories"]
-    else:
-        names.pop("categories", None)
-    return names, conflict
-
-
-def _condition(crd: Object, kind: str, value: str, because: tuple[str, str], now: str) -> Object:
+def _condition(crd: Object, kind: str, because: tuple[str, str], now: str) -> Object:
     old = find_condition(crd, kind)
-    since = old["lastTransitionTime"] if old is not None and old.get("status") == value else now
-    return {"type": kind, "status": value, "lastTransitionTime": since, "reason": because[0], "message": because[1]}
+    since = old["lastTransitionTime"] if old is not None and old.get("status") == "True" else now
+    return {"type": kind, "status": "True", "lastTransitionTime": since, "reason": because[0], "message": because[1]}
 
 
 log = structlog.get_logger(__name__)
@@ -178,12 +120,11 @@ class CustomResources:
         version = (uid_of(crd), metadata_of(crd).get("generation", 0))
         if self._announced.get(name) == version:
             return True
-        status = status_of(crd, self._taken(crd), self._backend.now())
-        decided = {**crd, "status": status}
-        if is_established(decided) and self._known.get(name, (None, []))[0] != version:
-            await self._serve(decided, version)
+        status = status_of(crd, self._backend.now())
+        if self._known.get(name, (None, []))[0] != version:
+            await self._serve({**crd, "status": status}, version)
         done = await self._write_status(crd, status)
-        if done and status["conditions"][0]["status"] == "True":
+        if done:
             self._announced[name] = version
         return done
 
@@ -203,21 +144,6 @@ class CustomResources:
         _, definitions = self._known.pop(name, (None, []))
         for definition in definitions:
             self._backend.registry.remove(definition)
-
-    def _taken(self, crd: Object) -> TakenNames:
-        """Names of everything else in the group of a definition."""
-        group = crd["spec"]["group"]
-        others = [
-            (other.get("status") or {}).get("acceptedNames") or {}
-            for other in self._backend.storage.snapshot(PARTITION)
-            if other["spec"]["group"] == group and name_of(other) != name_of(crd)
-        ]
-        built_in = [
-            {"plural": d.resource.plural, "singular": d.singular, "shortNames": d.short_names, "kind": d.resource.kind}
-            for d in self._backend.registry.definitions
-            if d.resource.group == group and not d.is_custom
-        ]
-        return TakenNames.of([*others, *built_in])
 
     async def _write_status(self, crd: Object, status: Object) -> bool:
         def change(live: Object) -> Object:
