@@ -110,7 +110,6 @@ async def test_scaling(tmp_path: Path) -> None:
             assert shown["currentReplicas"] == 2
             assert shown["currentMetrics"][0]["pods"]["current"] == {"averageValue": "20"}
             assert await condition(cluster, "AbleToScale") == ("True", "SucceededRescale")
-            assert await condition(cluster, "ScalingLimited") == ("False", "DesiredWithinRange")
 
             async def reported() -> bool:
                 events = [event for event in await cluster.all(EVENTS) if event["reason"] == "SuccessfulRescale"]

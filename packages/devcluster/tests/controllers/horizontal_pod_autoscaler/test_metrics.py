@@ -58,17 +58,22 @@ def test_replicas(metric: Object, seen: Situation, replicas: int, current: Objec
 
 
 def test_pods_that_are_not_up() -> None:
-    """While pods start, they are taken to use nothing, and do not multiply."""
+    """Pods that start do not multiply."""
     pods = [*two(), pod("c", "Pending", cpu="1"), pod("d", "Pending", cpu="1")]
     assert propose(utilization(50), situation(pods, cpu="90%")).replicas == 4
 
 
 def test_pods_without_the_metric() -> None:
-    """Pods of which nothing is known speak against the change, whichever it is."""
-    pods = [*two("100m"), pod("c", cpu="1")]
-    assert propose(utilization(50), situation(pods)).replicas == 3
-    pods = [*two("900m"), pod("c", cpu="1")]
+    """Pods of which nothing is known never turn a change round."""
+    pods = [*two("60m"), pod("c", cpu="100m"), pod("d", cpu="100m")]
+    for each in pods[:2]:
+        each["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "100m"
     assert propose(utilization(50), situation(pods)).replicas == 4
+
+
+def test_close_to_the_target() -> None:
+    """A metric that misses its target by a tenth changes nothing."""
+    assert propose(utilization(50), situation(two("540m"))).replicas == 2
 
 
 @pytest.mark.parametrize(

@@ -12,25 +12,29 @@ from trainer.kube.clock import timestamp
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import KubeError, NotFoundError
-from trainer.kube.events.recorder import EventKind, EventRecorder
+from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import (
     Object,
     ObjectKey,
     annotations_of,
     is_being_deleted,
+    key_of,
     namespace_of,
     set_condition,
     uid_of,
 )
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, PODS, Resource
 from trainer.kube.selectors import LabelSelector
-from trainer_devcluster.controllers.horizontal_pod_autoscaler.behavior import Recommendations, settle
 from trainer_devcluster.controllers.horizontal_pod_autoscaler.metrics import MetricFailure, Proposal, Situation, propose
 
 _SCALE = "scale"
 _PERIOD = 15.0
 """Seconds between two evaluations of the metrics, as in Kubernetes."""
+_DOWN_WINDOW = 300.0
+"""Seconds in which no recommendation may have been higher before an autoscaler scales down."""
+_MOST_PODS = 4
+"""It adds so many pods at a look, or as many as there were, whichever is more; it removes any number."""
 
 
 class ScaleTargets:
@@ -75,25 +79,30 @@ class ScaleTargets:
 
 log = structlog.get_logger(__name__)
 
-_NO_SELECTOR = "the HPA target's scale is missing a selector"
 _IDLE = "scaling is disabled since the replica count of the target is zero"
-ABLE_TO_SCALE, SCALING_ACTIVE, SCALING_LIMITED = "AbleToScale", "ScalingActive", "ScalingLimited"
+ABLE_TO_SCALE, SCALING_ACTIVE = "AbleToScale", "ScalingActive"
+
+
+class _NotScaledError(Exception):
+    """Nothing more can be done this time; with the type and the reason of the condition that says so."""
+
+    def __init__(self, condition: str, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.condition = condition
+        self.reason = reason
 
 
 class _Decision(NamedTuple):
     replicas: int
-    reason: str = ""
+    reason: str
     """Why the size changes, as the event tells it."""
-
-
-class _GivenUpError(Exception):
-    """Nothing more can be done this time; the draft says why."""
+    metrics: list[Proposal]
 
 
 class HorizontalPodAutoscalerReconciler:
-    """Looks at autoscalers when they change and every few seconds.
+    """Looks at autoscalers when they change and every few seconds, at the default pace of Kubernetes.
 
-    What it remembers of recommendations and changes is lost with the process, as with Kubernetes.
+    What it remembers of recommendations is lost with the process, as with Kubernetes.
     """
 
     def __init__(self, manager: Manager, targets: ScaleTargets) -> None:
@@ -103,22 +112,29 @@ class HorizontalPodAutoscalerReconciler:
         self._autoscalers = manager.informer(HORIZONTAL_POD_AUTOSCALERS).lister
         self._pods = manager.informer(PODS).lister
         self._recorder = EventRecorder(manager.events, "horizontal-pod-autoscaler")
-        self._histories: dict[str, Recommendations] = {}
+        self._recommended: dict[ObjectKey, list[tuple[float, int]]] = {}
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Scale, if it is time to. Raises `KubeError` for another try."""
         autoscaler = self._autoscalers.get(key)
         if autoscaler is None or is_being_deleted(autoscaler):
-            present = {uid_of(each) for each in self._autoscalers.list()}
-            self._histories = {uid: each for uid, each in self._histories.items() if uid in present}
+            self._recommended.pop(key, None)
             return None
-        draft = AutoscalerStatus(autoscaler, timestamp(self._clock.now()))
+        before, now = autoscaler.get("status") or {}, timestamp(self._clock.now())
+        status: Object = {"desiredReplicas": 0} | before
+        conditions: list[Object] = before.get("conditions") or []
         try:
-            await self._scale(autoscaler, draft)
-        except _GivenUpError as error:
+            fields, news = await self._scale(autoscaler, now)
+            status |= fields
+        except _NotScaledError as error:
             log.debug("could not scale", error=str(error))
-        if draft.is_news:
-            patch = {"metadata": {"uid": uid_of(autoscaler)}, "status": draft.status}
+            self._recorder.record(autoscaler, type="Warning", reason=error.reason, message=str(error))
+            news = [_condition(error.condition, error.reason, str(error), holds=False)]
+        for condition in news:
+            conditions = set_condition(conditions, condition, now)
+        status["conditions"] = conditions
+        if status != before:
+            patch = {"metadata": {"uid": uid_of(autoscaler)}, "status": status}
             try:
                 await self._client.patch(
                     HORIZONTAL_POD_AUTOSCALERS, key.name, patch, key.namespace, subresource="status"
@@ -127,104 +143,82 @@ class HorizontalPodAutoscalerReconciler:
                 return None
         return Result(requeue_after=_PERIOD)
 
-    async def _scale(self, autoscaler: Object, draft: AutoscalerStatus) -> None:
-        spec, namespace = autoscaler["spec"], namespace_of(autoscaler)
-        scale = await self._get_scale(autoscaler, draft)
-        current = (scale.get("spec") or {}).get("replicas") or 0
-        history = self._histories.setdefault(uid_of(autoscaler), Recommendations())
-        history.begin(current, self._clock.monotonic())
+    async def _scale(self, autoscaler: Object, now: str) -> tuple[Object, list[Object]]:
+        """Give the target its size; returns fields and conditions of the status."""
+        reference, namespace = autoscaler["spec"]["scaleTargetRef"], namespace_of(autoscaler)
         try:
-            decision = self._decide(autoscaler, scale, current, history, draft)
-        except _GivenUpError:
-            draft.set_sizes(current, (autoscaler.get("status") or {}).get("desiredReplicas") or 0, rescaled=False)
-            raise
-        if decision.replicas == current:
-            draft.set_sizes(current, current, rescaled=False)
-            return
-        size = f"New size: {decision.replicas}; reason: {decision.reason}"
-        try:
-            await self._targets.set(spec["scaleTargetRef"], namespace, decision.replicas)
-        except KubeError as error:
-            text = f"the HPA controller was unable to update the target scale: {error}"
-            draft.set_condition(ABLE_TO_SCALE, "FailedUpdateScale", text, holds=False)
-            draft.set_sizes(current, current, rescaled=False)
-            self._record_event(autoscaler, "Warning", "FailedRescale", f"{size}; error: {error}")
-            raise _GivenUpError(str(error)) from error
-        text = f"the HPA controller was able to update the target scale to {decision.replicas}"
-        draft.set_condition(ABLE_TO_SCALE, "SucceededRescale", text, holds=True)
-        draft.set_sizes(current, decision.replicas, rescaled=True)
-        self._record_event(autoscaler, "Normal", "SuccessfulRescale", size)
-        log.info("scaled", target=spec["scaleTargetRef"]["name"], before=current, after=decision.replicas)
-
-    async def _get_scale(self, autoscaler: Object, draft: AutoscalerStatus) -> Object:
-        try:
-            scale = await self._targets.get(autoscaler["spec"]["scaleTargetRef"], namespace_of(autoscaler))
+            scale = await self._targets.get(reference, namespace)
         except KubeError as error:
             text = f"the HPA controller was unable to get the target's current scale: {error}"
-            draft.set_condition(ABLE_TO_SCALE, "FailedGetScale", text, holds=False)
-            self._record_event(autoscaler, "Warning", "FailedGetScale", str(error))
-            raise _GivenUpError(str(error)) from error
-        text = "the HPA controller was able to get the target's current scale"
-        draft.set_condition(ABLE_TO_SCALE, "SucceededGetScale", text, holds=True)
-        return scale
+            raise _NotScaledError(ABLE_TO_SCALE, "FailedGetScale", text) from error
+        current = (scale.get("spec") or {}).get("replicas") or 0
+        fields: Object = {"currentReplicas": current, "desiredReplicas": current}
+        if current == 0 and autoscaler["spec"].get("minReplicas", 1):
+            return fields, [_condition(SCALING_ACTIVE, "ScalingDisabled", _IDLE, holds=False)]
+        decision = self._decide(autoscaler, scale, current)
+        able = ("ReadyForNewScale", "recommended size matches current size")
+        if decision.replicas != current:
+            try:
+                await self._targets.set(reference, namespace, decision.replicas)
+            except KubeError as error:
+                text = f"the HPA controller was unable to update the target scale: {error}"
+                raise _NotScaledError(ABLE_TO_SCALE, "FailedUpdateScale", text) from error
+            size = f"New size: {decision.replicas}; reason: {decision.reason}"
+            self._recorder.record(autoscaler, type="Normal", reason="SuccessfulRescale", message=size)
+            log.info("scaled", target=reference["name"], before=current, after=decision.replicas)
+            fields |= {"desiredReplicas": decision.replicas, "lastScaleTime": now}
+            able = ("SucceededRescale", f"the HPA controller has set the target scale to {decision.replicas}")
+        conditions = [_condition(ABLE_TO_SCALE, *able, holds=True)]
+        if decision.metrics:
+            fields["currentMetrics"] = [proposal.status for proposal in decision.metrics]
+            text = "the HPA was able to successfully calculate a replica count"
+            conditions.append(_condition(SCALING_ACTIVE, "ValidMetricFound", text, holds=True))
+        return fields, conditions
 
-    def _decide(
-        self, autoscaler: Object, scale: Object, current: int, history: Recommendations, draft: AutoscalerStatus
-    ) -> _Decision:
+    def _decide(self, autoscaler: Object, scale: Object, current: int) -> _Decision:
         spec = autoscaler["spec"]
         most, least = spec["maxReplicas"], spec.get("minReplicas", 1)
-        if current == 0 and least:
-            draft.set_condition(SCALING_ACTIVE, "ScalingDisabled", _IDLE, holds=False)
-            return _Decision(0)
         if current > most:
-            return _Decision(most, "Current number of replicas above Spec.MaxReplicas")
+            return _Decision(most, "Current number of replicas above Spec.MaxReplicas", [])
         if current < least:
-            return _Decision(least, "Current number of replicas below Spec.MinReplicas")
-        proposals = self._propose(autoscaler, scale, current, draft)
-        draft.set_metrics(proposals)
+            return _Decision(least, "Current number of replicas below Spec.MinReplicas", [])
+        proposals = self._propose(autoscaler, scale, current)
         best = max(proposals, key=lambda proposal: proposal.replicas)
-        verdict = settle(spec, history, current, best.replicas, self._clock.monotonic())
-        draft.set_condition(ABLE_TO_SCALE, *verdict.able_to_scale, holds=True)
-        draft.set_condition(SCALING_LIMITED, *verdict.limited, holds=verdict.is_limited)
+        highest = self._highest(autoscaler, current, best.replicas)
+        wanted = min(max(current, best.replicas), highest)
+        replicas = max(least, min(wanted, most, max(current + _MOST_PODS, current * 2)))
         reason = f"{best.name} above target" if best.replicas > current else "All metrics below target"
-        return _Decision(verdict.replicas, reason)
+        return _Decision(replicas, reason, proposals)
 
-    def _propose(self, autoscaler: Object, scale: Object, current: int, draft: AutoscalerStatus) -> list[Proposal]:
-        situation = Situation(autoscaler, self._select(autoscaler, scale, draft), current)
+    def _highest(self, autoscaler: Object, current: int, wanted: int) -> int:
+        """The highest of the recommendations that still count, this one included; the size at the first look is one."""
+        now, key = self._clock.monotonic(), key_of(autoscaler)
+        recent = [each for each in self._recommended.get(key, [(now, current)]) if each[0] > now - _DOWN_WINDOW]
+        self._recommended[key] = [*recent, (now, wanted)]
+        return max(replicas for _, replicas in self._recommended[key])
+
+    def _propose(self, autoscaler: Object, scale: Object, current: int) -> list[Proposal]:
+        selector = (scale.get("status") or {}).get("selector") or ""
+        if not selector:
+            text = "the HPA target's scale is missing a selector"
+            raise _NotScaledError(SCALING_ACTIVE, "InvalidSelector", text)
+        pods = self._pods.list(namespace_of(autoscaler), LabelSelector.parse(selector))
         proposals: list[Proposal] = []
         failures: list[MetricFailure] = []
-        metrics = autoscaler["spec"]["metrics"]
-        for metric in metrics:
+        for metric in autoscaler["spec"]["metrics"]:
             try:
-                proposals.append(propose(metric, situation))
+                proposals.append(propose(metric, Situation(autoscaler, pods, current)))
             except MetricFailure as failure:
                 failures.append(failure)
-                self._record_event(autoscaler, "Warning", failure.reason, str(failure))
         # A metric that is not known might ask for more: nothing is taken away then.
         if failures and all(proposal.replicas < current for proposal in proposals):
-            first = failures[0]
-            text = f"the HPA was unable to compute the replica count: {first}"
-            draft.set_condition(SCALING_ACTIVE, first.reason, text, holds=False)
-            count = f"{len(failures)} invalid out of {len(metrics)}"
-            message = f"invalid metrics ({count}), first error is: {first}"
-            self._record_event(autoscaler, "Warning", "FailedComputeMetricsReplicas", message)
-            raise _GivenUpError(message)
-        best = max(proposals, key=lambda proposal: proposal.replicas)
-        text = f"the HPA was able to successfully calculate a replica count from {best.name}"
-        draft.set_condition(SCALING_ACTIVE, "ValidMetricFound", text, holds=True)
+            text = f"the HPA was unable to compute the replica count: {failures[0]}"
+            raise _NotScaledError(SCALING_ACTIVE, failures[0].reason, text)
         return proposals
 
-    def _select(self, autoscaler: Object, scale: Object, draft: AutoscalerStatus) -> list[Object]:
-        """The pods of the target."""
-        text = (scale.get("status") or {}).get("selector") or ""
-        if not text:
-            draft.set_condition(SCALING_ACTIVE, "InvalidSelector", _NO_SELECTOR, holds=False)
-            self._record_event(autoscaler, "Warning", "SelectorRequired", _NO_SELECTOR)
-            raise _GivenUpError(_NO_SELECTOR)
-        return self._pods.list(namespace_of(autoscaler), LabelSelector.parse(text))
 
-    def _record_event(self, autoscaler: Object, kind: EventKind, reason: str, message: str) -> None:
-        self._recorder.record(autoscaler, type=kind, reason=reason, message=message)
+def _condition(kind: str, reason: str, message: str, *, holds: bool) -> Object:
+    return {"type": kind, "status": "True" if holds else "False", "reason": reason, "message": message}
 
 
 def register(manager: Manager, raw_client: RawClient) -> None:
@@ -239,46 +233,3 @@ def _is_spec_changed(old: CachedObject | None, new: CachedObject | None) -> bool
     if old is None or new is None:
         return True
     return bool(old["spec"] != new["spec"] or annotations_of(old) != annotations_of(new))
-
-
-class AutoscalerStatus:
-    """The new status of an autoscaler.
-
-    Args:
-        autoscaler: whose status it is.
-        now: the time, for what changes.
-    """
-
-    def __init__(self, autoscaler: Object, now: str) -> None:
-        self._before: Object = autoscaler.get("status") or {}
-        self._now = now
-        self._fields: Object = {}
-        self._conditions: list[Object] = self._before.get("conditions") or []
-
-    def set_condition(self, kind: str, reason: str, message: str, *, holds: bool) -> None:
-        """Say whether something holds, and why."""
-        condition = {"type": kind, "status": "True" if holds else "False", "reason": reason, "message": message}
-        self._conditions = set_condition(self._conditions, condition, self._now)
-
-    def set_sizes(self, current: int, desired: int, *, rescaled: bool) -> None:
-        """Say how many replicas there are and shall be."""
-        self._fields |= {"currentReplicas": current, "desiredReplicas": desired}
-        if rescaled:
-            self._fields["lastScaleTime"] = self._now
-
-    def set_metrics(self, proposals: list[Proposal]) -> None:
-        """Say what was measured."""
-        self._fields["currentMetrics"] = [proposal.status for proposal in proposals] or None
-
-    @property
-    def status(self) -> Object:
-        """The whole status."""
-        merged = self._before | self._fields | {"conditions": self._conditions}
-        # What Kubernetes requires even of an autoscaler that has never got to know its target.
-        filled = {"desiredReplicas": 0} | merged
-        return {name: value for name, value in filled.items() if value is not None}
-
-    @property
-    def is_news(self) -> bool:
-        """Whether it differs from what is stored."""
-        return self.status != self._before
