@@ -38,7 +38,6 @@ def named(**fields: Any) -> dict[str, Any]:
             id="node",
         ),
         pytest.param("v1/Secret", named(type="Opaque", data={"a": "MQ=="}), {"Type": "Opaque", "Data": 1}, id="secret"),
-        pytest.param("v1/ServiceAccount", named(), {"Secrets": 0}, id="service account"),
         pytest.param(
             "v1/Event",
             named(
@@ -72,19 +71,6 @@ def named(**fields: Any) -> dict[str, Any]:
         ),
         pytest.param(
             "coordination.k8s.io/v1/Lease", named(spec={"holderIdentity": "me"}), {"Holder": "me"}, id="lease"
-        ),
-        pytest.param(
-            "rbac.authorization.k8s.io/v1/RoleBinding",
-            named(
-                roleRef={"kind": "Role", "name": "r"},
-                subjects=[
-                    {"kind": "User", "name": "u"},
-                    {"kind": "User", "name": "w"},
-                    {"kind": "ServiceAccount", "name": "s", "namespace": "ns"},
-                ],
-            ),
-            {"Role": "Role/r", "Users": "u, w", "Groups": "", "ServiceAccounts": "ns/s"},
-            id="role binding",
         ),
     ],
 )  # fmt: skip

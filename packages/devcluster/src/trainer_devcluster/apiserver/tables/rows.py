@@ -44,7 +44,7 @@ class PrintedColumn:
         }
 
     def _documentation(self) -> str:
-        metadata = {"Name": "name", "Age": "creationTimestamp", "Created At": "creationTimestamp"}
+        metadata = {"Name": "name", "Age": "creationTimestamp"}
         if self.described_by:
             return description_of(*self.described_by)
         field = object_meta().field(metadata.get(self.name, ""))
@@ -53,7 +53,6 @@ class PrintedColumn:
 
 NAME: Final = PrintedColumn("Name", format="name")
 AGE: Final = PrintedColumn("Age")
-CREATED_AT: Final = PrintedColumn("Created At")
 CONTAINERS: Final = PrintedColumn("Containers", description="Names of each container in the template.", priority=1)
 IMAGES: Final = PrintedColumn("Images", description="Images referenced by each container in the template.", priority=1)
 
@@ -152,15 +151,6 @@ _AUTOSCALER = (
     column("Replicas", _AUTOSCALING, "HorizontalPodAutoscaler", "status", "currentReplicas"),
     AGE,
 )
-_BINDING = (
-    NAME,
-    stated("Role", "The role that is bound."),
-    AGE,
-    stated("Users", "Users in the binding", 1),
-    stated("Groups", "Groups in the binding", 1),
-    stated("ServiceAccounts", "ServiceAccounts in the binding", 1),
-)
-_RBAC: Final = "rbac.authorization.k8s.io/v1"
 _UNKNOWN: Final = "<unknown>"
 _SHOWN: Final = 2
 
@@ -252,22 +242,6 @@ def _claim(obj: Object, now: datetime) -> list[Any]:
     ]
 
 
-def _created_at(obj: Object, _now: datetime) -> list[Any]:
-    return [name_of(obj), _created(obj) or ""]
-
-
-def _binding(obj: Object, now: datetime) -> list[Any]:
-    role, subjects = obj.get("roleRef") or {}, obj.get("subjects") or []
-
-    def names(kind: str) -> str:
-        selected = (subject for subject in subjects if subject.get("kind") == kind)
-        prefix = kind == "ServiceAccount"
-        return ", ".join(f"{s.get('namespace', '')}/{s.get('name')}" if prefix else s.get("name") for s in selected)
-
-    reference = f"{role.get('kind')}/{role.get('name')}"
-    return [name_of(obj), reference, age(_created(obj), now), names("User"), names("Group"), names("ServiceAccount")]
-
-
 def autoscaler_cells(obj: Object, now: datetime) -> list[Any]:
     """Name, reference, targets, least and most pods, replicas, age."""
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
@@ -322,10 +296,6 @@ PRINTED_KINDS: Final[dict[str, tuple[tuple[PrintedColumn, ...], Cells]]] = {
         (NAME, column("Type", "v1", "Secret", "type"), column("Data", "v1", "Secret", "data"), AGE),
         _between_name_and_age(lambda obj: [obj.get("type") or "", len(obj.get("data") or ())]),
     ),
-    "v1/ServiceAccount": (
-        (NAME, column("Secrets", "v1", "ServiceAccount", "secrets"), AGE),
-        _between_name_and_age(lambda obj: [len(obj.get("secrets") or ())]),
-    ),
     "v1/Event": (_EVENT, _event),
     "v1/PersistentVolumeClaim": (_CLAIM, _claim),
     "batch/v1/Job": (_JOB, job_cells),
@@ -334,9 +304,4 @@ PRINTED_KINDS: Final[dict[str, tuple[tuple[PrintedColumn, ...], Cells]]] = {
         (NAME, column("Holder", "coordination.k8s.io/v1", "Lease", "spec", "holderIdentity"), AGE),
         _between_name_and_age(lambda obj: [_spec(obj).get("holderIdentity") or ""]),
     ),
-    "apiextensions.k8s.io/v1/CustomResourceDefinition": ((NAME, CREATED_AT), _created_at),
-    f"{_RBAC}/Role": ((NAME, CREATED_AT), _created_at),
-    f"{_RBAC}/ClusterRole": ((NAME, CREATED_AT), _created_at),
-    f"{_RBAC}/RoleBinding": (_BINDING, _binding),
-    f"{_RBAC}/ClusterRoleBinding": (_BINDING, _binding),
 }
