@@ -39,6 +39,11 @@ class ClusterFeature(StrEnum):
 
     ELASTIC_JOB_SET = "ElasticJobSet"
     WATCH_LIST = "WatchList"
+    GENERIC_WORKLOAD = "GenericWorkload"
+    GANG_SCHEDULING = "GangScheduling"
+    TOPOLOGY_AWARE_WORKLOAD_SCHEDULING = "TopologyAwareWorkloadScheduling"
+    WORKLOAD_AWARE_PREEMPTION = "WorkloadAwarePreemption"
+    DRA_WORKLOAD_RESOURCE_CLAIMS = "DRAWorkloadResourceClaims"
 
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port of the API server on 127.0.0.1; 0 picks a free one.")]
