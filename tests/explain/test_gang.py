@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.explain.samples import answer, condition, jobset, pod, running, train_job, unscheduled
+from tests.explain.samples import answer, condition, jobset, node, pod, running, train_job, unscheduled
 from trainer.explain import Unread
 from trainer.kube.objects import Object
 
@@ -147,6 +147,14 @@ def test_pod_groups_that_may_not_be_read() -> None:
         train_job(), jobset(nodes=1, **MEMBER), *members(OF_GANG), unread=(Unread("podgroups", "forbidden"),)
     )
     assert [(each.reason, each.about.kind) for each in found.causes] == [("Unschedulable", "Pod")]
+
+
+def test_a_node_that_is_large_enough_for_one() -> None:
+    """It is not said that others use what the members themselves need at the same time."""
+    pods = members(OF_GANG, OF_GANG, "0/1 nodes are available: 1 Insufficient cpu.")
+    cause = answer(train_job(), jobset(nodes=3, **MEMBER), *pods, group(), node()).causes[0]
+    assert cause.message.startswith("the gang of 3 pods does not fit: at most 2 of them have a place: too little cpu")
+    assert cause.remedy.startswith("wait for room for all of them at once, or ask for fewer nodes")
 
 
 def test_gangs_that_the_api_server_drops() -> None:

@@ -34,6 +34,8 @@ from trainer.workloads.scheduling_groups import (
     scheduling_group,
 )
 
+GANG_NOT_SCHEDULED = "GangNotScheduled"
+
 _FOR_OTHERS = re.compile(r"gets rejected due to Pod (\S+)|cannot find enough sibling pods|rejected due to timeout")
 """What coscheduling says of a pod that would fit if others did."""
 _VOLCANO_FIT = re.compile(r"\b(\d{1,6}) Schedulable\b")
@@ -118,11 +120,9 @@ def _not_scheduled(
     phase = mapping_at(group, "status").get("phase")
     text += f" (phase {phase})" if phase else ""
     text += f"; {origin}" if origin else ""
-    remedy = "wait for room for all of them at once, or ask for fewer nodes or less on each"
-    if len(members) < least:
-        remedy = remedy_of(ConditionReason.GANG_INCOMPLETE)
+    remedy = remedy_of(ConditionReason.GANG_INCOMPLETE if len(members) < least else GANG_NOT_SCHEDULED)
     details = tuple(map(one_line, _of_group(group)))
-    yield Cause("GangNotScheduled", about, one_line(text), remedy, command, details=details)
+    yield Cause(GANG_NOT_SCHEDULED, about, one_line(text), remedy, command, details=details)
 
 
 def _of_group(group: Object) -> Iterator[str]:

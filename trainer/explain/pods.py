@@ -10,6 +10,7 @@ from trainer.explain.cause import UNSCHEDULABLE, Cause, Subject, describe, kubec
 from trainer.explain.checkpoints import claim_advice
 from trainer.explain.containers import held_remedy
 from trainer.explain.exits import exit_remedy, is_taken_away
+from trainer.explain.gang import GANG_NOT_SCHEDULED, pod_group_of
 from trainer.explain.node_room import misfits
 from trainer.explain.remedies import refusal_of, remedy_of
 from trainer.explain.snapshot import Snapshot
@@ -109,7 +110,11 @@ def _unschedulable(snapshot: Snapshot, problem: PodProblem, command: str) -> tup
     if lacking:
         remedy = "; ".join(dict.fromkeys(each.remedy for each in lacking))
         return one_line(remedy), kubectl("describe", "nodes"), tuple(one_line(each.text) for each in lacking)
-    if snapshot.nodes and (scarce := scarce_resources(text)):
+    scarce = scarce_resources(text)
+    if scarce and pod_group_of(pod) is not None:
+        # A node that is large enough for one of them says nothing of the room that they need together.
+        return remedy_of(GANG_NOT_SCHEDULED), command, ()
+    if snapshot.nodes and scarce:
         there = (one_line(f"a node has enough {' and '.join(scarce)}, which other pods use at present"),)
         return "wait until other pods have ended, or ask for less", kubectl("describe", "nodes"), there
     return remedy_of(problem.reason), command, ()

@@ -165,6 +165,7 @@ _REMEDIES = {
     "FailedBinding": "create a volume that fits the claim, or name a StorageClass in it",
     "ExternalProvisioning": "wait for the provisioner, or have it checked if it does not run",
     "NoPodGroup": "see the events of the TrainJob: the manager makes the PodGroup, and makes it again",
+    "GangNotScheduled": "wait for room for all of them at once, or ask for fewer nodes or less on each",
     "GangIncomplete": "see why the other pods are not there: their Job cannot make them, or is not done with it",
     "NoScheduler": "install the scheduler of this name, or name another one in schedulerName of the runtime",
     "SchedulingGated": "whoever has set the scheduling gate removes it, such as a queue when it admits the pods",
