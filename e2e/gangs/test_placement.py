@@ -22,7 +22,7 @@ from e2e.gangs.pod_groups import (
     verdict,
 )
 from e2e.gangs.slots import Slots
-from e2e.gangs.trainings import gang_runtime, training
+from e2e.gangs.trainings import FOR_LONG, gang_runtime, training
 from e2e.waiting import until
 
 pytestmark = pytest.mark.timeout(300)
@@ -31,7 +31,6 @@ WAITS = 3
 """Exit status of `trainer explain` for a TrainJob that waits."""
 ROUNDS = 10
 """Of each kind."""
-FOR_LONG = 600.0
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ Object = dict[str, Any]
 RUNS_FOR = "devcluster.trainer/runs-for"
 """Annotation by which fake pods of the dev cluster end."""
 SLEEP = "import sys, time; time.sleep(float(sys.argv[1]))"
+FOR_LONG = 600.0
+"""Seconds, until somebody ends it."""
 AT_ONCE: Object = {"terminationGracePeriodSeconds": 0}
 
 
