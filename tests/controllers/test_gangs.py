@@ -8,8 +8,9 @@ from tests.controllers.conftest import Cluster
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import Object, name_of
-from trainer.kube.resource import LIMIT_RANGES, RUNTIME_CLASSES, Resource
+from trainer.kube.resource import CONFIG_MAPS, LIMIT_RANGES, RUNTIME_CLASSES, Resource
 from trainer.plugins import coscheduling, volcano, workload
+from trainer.plugins.coscheduling import POD_GROUP_LABEL
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle, statuses
 
@@ -121,11 +122,14 @@ VERSION = workload.VERSIONS[0]
 FINALIZER = "scheduling.k8s.io/podgroup-protection"
 
 
-def serve_workloads(cluster: Cluster) -> None:
-    """The cluster serves the Workload API."""
+OF_KUBERNETES = runtime_object(replicated_job("node"), policy={"numNodes": 2}, podGroupPolicy={"workload": {}})
+
+
+def serve_workloads(cluster: Cluster, blueprint: Object = OF_KUBERNETES) -> None:
+    """The cluster serves the Workload API, and has a runtime for it or another."""
     for resource in (VERSION.pod_groups, VERSION.workloads):
         cluster.client.serve(resource)
-    cluster.client.add(runtime_object(replicated_job("node"), policy={"numNodes": 2}, podGroupPolicy={"workload": {}}))
+    cluster.client.add(blueprint)
 
 
 async def protect(cluster: Cluster) -> None:
@@ -231,3 +235,28 @@ async def test_a_group_that_goes_before_jobs_are_created(cluster: Cluster) -> No
         await unprotect(cluster)
         assert len(cluster.jobsets) == 1
         assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", "Succeeded to create Jobs")
+
+
+@pytest.mark.parametrize("runs", [pytest.param(True, id="runs"), pytest.param(False, id="suspended")])
+async def test_another_gang_scheduler(cluster: Cluster, runs: bool) -> None:
+    """A gang whose snapshot is lost moves to another scheduler while it is suspended; one that runs keeps its own."""
+    cluster.client.serve(KINDS["coscheduling"])
+    serve_workloads(cluster, gang_runtime("coscheduling"))
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.run_jobset(active=1, ready=1)
+        (snapshot,) = cluster.client.objects(CONFIG_MAPS)
+        if not runs:
+            await cluster.change(cluster.train_job, suspend=True)
+            await cluster.run_jobset(suspended=1)
+        await cluster.put(OF_KUBERNETES)
+        cluster.client.remove(CONFIG_MAPS, name_of(snapshot), "default")
+        await settle()
+        await cluster.collect()
+        assert len(cluster.client.objects(KINDS["coscheduling"])) == runs
+
+        (job,) = cluster.jobset["spec"]["replicatedJobs"]
+        pod = job["template"]["spec"]["template"]
+        (group,) = cluster.client.objects(VERSION.pod_groups)
+        assert (pod.get("metadata") == {"labels": {POD_GROUP_LABEL: "demo"}}) == runs
+        assert pod["spec"].get("schedulingGroup") == (None if runs else {"podGroupName": name_of(group)})

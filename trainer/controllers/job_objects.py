@@ -251,7 +251,7 @@ class JobObjects:
                 await self._keep_snapshot(job.stored, plan.runtime)
             result = await self._deployer.deploy(job.stored, plan.components)
             if plan.prunes:
-                await self._deployer.prune(job.stored, plan.components)
+                await self._deployer.prune(job.stored, plan.components, is_new=not plan.has_workload)
         except _UNREPORTED:
             raise
         except (ApiError, ForeignObjectError, BuildDefectError) as error:

@@ -35,6 +35,7 @@ from trainer.framework.plugin_api.component import (
     Replacement,
     Revision,
     revise_while_suspended,
+    runs_pods,
     unique_name,
 )
 from trainer.framework.plugin_api.errors import CLUSTER_LACKS, AdmissionWarning, BuildError, Finding, Review
@@ -142,6 +143,7 @@ __all__ = [
     "pod_spec_of",
     "required",
     "revise_while_suspended",
+    "runs_pods",
     "scheduler_warnings",
     "split_command",
     "stated_ancestor",

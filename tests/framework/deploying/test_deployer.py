@@ -274,12 +274,12 @@ async def test_an_object_of_which_metadata_is_cached(cluster: Cluster) -> None:
 async def test_prunes_what_a_changed_build_no_longer_contains(cluster: Cluster) -> None:
     """Only what it has deployed itself for this TrainJob, and with the uid that it has seen."""
     await cluster.deploy(component(a="1"))
-    await cluster.deployer.prune(OWNER, [component(a="2")])
+    await cluster.deployer.prune(OWNER, [component(a="2")], is_new=False)
     assert len(cluster.client.objects(CONFIG_MAPS)) == 1
 
     cluster.client.requests.clear()
     cluster.reader.add(cluster.stored)
-    await cluster.deployer.prune(OWNER, [])
+    await cluster.deployer.prune(OWNER, [], is_new=False)
     assert cluster.client.objects(CONFIG_MAPS) == []
     (request,) = cluster.client.requests
     assert request.verb == "delete"
@@ -298,7 +298,7 @@ async def test_prunes_nothing_else(cluster: Cluster, change: Object) -> None:
     await cluster.deploy(component(a="1"))
     cluster.reader.add(cluster.stored | {"metadata": cluster.stored["metadata"] | change})
     cluster.client.requests.clear()
-    await cluster.deployer.prune(OWNER, [])
+    await cluster.deployer.prune(OWNER, [], is_new=False)
     assert cluster.client.requests == []
 
 
@@ -307,7 +307,7 @@ async def test_prunes_only_in_the_namespace_of_the_train_job(cluster: Cluster) -
     await cluster.deploy(component(a="1"))
     cluster.client.requests.clear()
     elsewhere = OWNER | {"metadata": OWNER["metadata"] | {"namespace": "other"}}
-    await cluster.deployer.prune(elsewhere, [])
+    await cluster.deployer.prune(elsewhere, [], is_new=False)
     assert cluster.client.requests == []
 
 

@@ -18,7 +18,7 @@ from trainer.framework.deploying.child import (
 )
 from trainer.framework.deploying.comparison import differences
 from trainer.framework.deploying.generated import GeneratedObjects
-from trainer.framework.plugin_api.component import Component, Replacement, Revision
+from trainer.framework.plugin_api.component import Component, Replacement, Revision, runs_pods
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.plugin_context import Reader
 from trainer.framework.plugin_calls import PluginSeries
@@ -55,6 +55,9 @@ RETRY_AFTER = 300.0
 
 MADE_ANEW_ONCE = "is made anew once"
 """What the condition Created says of an object that is replaced, before what is awaited."""
+
+_POD_GROUP = "PodGroup"
+"""The kind of gangs, which has this name in the API of each gang scheduler."""
 
 _REMEMBERED = 1024
 """Limit of the rejected changes that are remembered."""
@@ -205,11 +208,16 @@ class Deployer:
                     result |= await self._deploy(owner, component, generated)
         return result
 
-    async def prune(self, owner: Object, components: Iterable[Component]) -> None:
-        """Delete what an earlier build has deployed and this one no longer contains, in any version of its kind."""
+    async def prune(self, owner: Object, components: Iterable[Component], *, is_new: bool) -> None:
+        """Delete what an earlier build has deployed and this one no longer contains, in any version of its kind.
+
+        Unless what runs the pods is new, those that run may name a PodGroup of the earlier build: it stays.
+        """
         kept = {(component.resource.qualified_name, component.key) for component in components}
+        still_run = not (is_new or owner["spec"].get("suspend")) and runs_pods(self._reader, key_of(owner))
         for resource, child in self._deployed(owner):
-            if (resource.qualified_name, key_of(child)) not in kept:
+            is_needed = still_run and resource.kind == _POD_GROUP
+            if (resource.qualified_name, key_of(child)) not in kept and not is_needed:
                 await self._delete(resource, child)
 
     async def delete(self, owner: Object, components: Iterable[Component]) -> None:

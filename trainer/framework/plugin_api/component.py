@@ -133,17 +133,21 @@ def _mark(train_job: TrainJob) -> str:
     return f"-{hashlib.sha256(uid.encode()).hexdigest()[:_DIGITS] if uid else '0' * _DIGITS}"
 
 
+def runs_pods(reader: Reader, train_job: ObjectKey) -> bool:
+    """Whether the JobSet of a TrainJob, which has its name, exists and is not suspended."""
+    jobset = reader.get(JOBSETS, train_job)
+    return jobset is not None and not jobset["spec"].get("suspend")
+
+
 def revise_while_suspended(reader: Reader, train_job: TrainJob, desired: Object) -> Callable[[Object], Revision | None]:
     """`Component.revise` for what pods depend on: it follows the TrainJob until they run, and is then left alone.
 
-    They do not run while the JobSet, which has the name of the TrainJob, does not exist or is suspended. The plugin
-    must watch JobSets.
+    They do not run while the JobSet does not exist or is suspended. The plugin must watch JobSets.
     """
     key = ObjectKey(train_job.metadata.namespace or "", train_job.metadata.name)
 
     def revise(_existing: Object) -> Revision | None:
-        jobset = None if train_job.spec.suspend else reader.get(JOBSETS, key)
-        is_suspended = jobset is None or bool(jobset["spec"].get("suspend"))
+        is_suspended = train_job.spec.suspend or not runs_pods(reader, key)
         return Revision(desired) if is_suspended else None
 
     return revise

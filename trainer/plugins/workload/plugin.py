@@ -26,6 +26,7 @@ from trainer.framework import (
     RuntimeInfo,
     Watch,
     pod_spec_of,
+    runs_pods,
     scheduler_warnings,
     unique_name,
 )
@@ -158,9 +159,7 @@ class Workload:
 
         def revise(_existing: Object) -> Revision | None:
             # Also while the TrainJob is suspended: its pods run until the JobSet is.
-            present = self._reader.get(JOBSETS, jobset)
-            runs = present is not None and not present["spec"].get("suspend")
-            return None if runs else Revision(obj, replacement=Replacement())
+            return None if runs_pods(self._reader, jobset) else Revision(obj, replacement=Replacement())
 
         return Component(resource, obj, revise=revise, fixed=spec, awaits=awaits, delete_when_finished=True)
 
