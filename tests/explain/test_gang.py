@@ -108,7 +108,7 @@ GOING = {"deletionTimestamp": FIRST, "finalizers": ["scheduling.k8s.io/podgroup-
             (placed(0), *members(OWN, OWN, OWN)[1:], group()),
             "GangNotHandled",
             "kube-scheduler says nothing of the PodGroup: it places the pods one by one",
-            "the feature gates GenericWorkload and GangScheduling of kube-scheduler switched on",
+            "the feature gate GenericWorkload of kube-scheduler (Kubernetes 1.36: GangScheduling, too) switched on",
             (),
             id="gates-of-the-scheduler",
         ),

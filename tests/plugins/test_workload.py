@@ -20,7 +20,7 @@ from trainer.plugins.mpi.plugin import MPI
 from trainer.plugins.plainml import PlainML
 from trainer.plugins.torch.plugin import Torch
 from trainer.plugins.workload.plugin import Workload
-from trainer.plugins.workload.versions import CLAIMS, DISRUPTION, PRIORITY, TOPOLOGY, V1ALPHA2, V1BETA1, WorkloadVersion
+from trainer.plugins.workload.versions import CLAIMS, DISRUPTION, TOPOLOGY, V1ALPHA2, V1BETA1, WorkloadVersion
 
 GROUP = unique_name(train_job(), "trainer")
 POLICY = "ClusterTrainingRuntime/blueprint spec.podGroupPolicy.workload"
@@ -166,7 +166,10 @@ def test_settings(version: WorkloadVersion) -> None:
 
 @pytest.mark.parametrize(
     ("refused", "lacking"),
-    [pytest.param(PRIORITY, "priorityClassName", id="priority"), pytest.param(CLAIMS, "resourceClaims", id="claims")],
+    [
+        pytest.param(DISRUPTION, "priorityClassName", id="priority"),
+        pytest.param(CLAIMS, "resourceClaims", id="claims"),
+    ],
 )
 def test_what_pods_have_by_themselves(refused: str, lacking: str) -> None:
     """Where the API server refuses it for the group, each pod still has its own."""
@@ -240,6 +243,36 @@ def test_claims_that_the_pods_do_not_share(jobs: list[Object], error: str) -> No
     found = blueprint(*jobs, policy={"numNodes": 2} | policy, workload={"resourceClaims": ["imex"]})
     errors = [str(each) for each in pipeline().review(train_job(**MPIRUN), found).errors]
     assert errors == [f'{POLICY}.resourceClaims: Invalid value: "imex": {error}']
+
+
+@pytest.mark.parametrize(
+    ("launcher", "node", "error"),
+    [
+        pytest.param({"schedulerName": "default-scheduler"}, {}, None, id="default-scheduler"),
+        pytest.param(
+            {"schedulerName": "volcano"},
+            {},
+            'schedulerName: Invalid value: "default-scheduler": must be that of launcher, volcano',
+            id="scheduler",
+        ),
+        pytest.param(
+            {},
+            {"priorityClassName": "high"},
+            'priorityClassName: Invalid value: "high": must be that of launcher, none',
+            id="priority",
+        ),
+    ],
+)
+def test_one_scheduler_and_priority(launcher: Object, node: Object, error: str | None) -> None:
+    """kube-scheduler places no pods of one group that have several."""
+    policy = {"numNodes": 2, "mpi": {"runLauncherAsNode": True}}
+    found = blueprint(replicated_job("launcher", pod=launcher), replicated_job("node", pod=node), policy=policy)
+    errors = [str(each) for each in pipeline().review(train_job(**MPIRUN), found).errors]
+    path = "replicatedJobs[node].template.spec.template.spec"
+    end = ": all pods of a gang have the same"
+    assert errors == (
+        [] if error is None else [f"ClusterTrainingRuntime/blueprint spec.template.spec.{path}.{error}{end}"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ _VOLCANO_FIT = re.compile(r"\b(\d{1,6}) Schedulable\b")
 _VOLCANO_ORIGIN = re.compile(r"Origin reason is (.{1,500}?)\.?$")
 _GRACE_SECONDS = 10
 """Seconds within which all pods of a gang are made, and kube-scheduler has said something of it."""
-_GATES = "the feature gates GenericWorkload and GangScheduling of kube-scheduler"
+_GATES = "the feature gate GenericWorkload of kube-scheduler (Kubernetes 1.36: GangScheduling, too)"
 
 
 class Membership(NamedTuple):

@@ -75,9 +75,8 @@ def run(*arguments: str) -> tuple[int, dict[str, str], str]:
         pytest.param(
             ALPHA,
             {"spec.disruptionMode": False, "spec.priorityClassName": False},
-            "Workload API v1alpha2 (disruption: needs WorkloadAwarePreemption; priority: needs "
-            "WorkloadAwarePreemption), coscheduling no, Volcano no",
-            id="gates of one name",
+            "Workload API v1alpha2 (disruption: needs WorkloadAwarePreemption), coscheduling no, Volcano no",
+            id="gates of Kubernetes 1.36",
         ),
     ],
 )

@@ -17,6 +17,7 @@ from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.framework import (
     CLUSTER_LACKS,
     Ancestor,
+    BuildError,
     Component,
     Finding,
     PodSet,
@@ -37,11 +38,11 @@ from trainer.plugins.workload.versions import (
     CLAIMS,
     DISRUPTION,
     GATES,
-    PRIORITY,
     SCHEDULING_GROUP,
     TOPOLOGY,
     VERSIONS,
     WorkloadVersion,
+    served_version,
 )
 from trainer.workloads import JOBSETS
 
@@ -51,12 +52,13 @@ TEMPLATE = "trainer"
 _UNSERVED = (
     "the cluster does not serve podgroups.scheduling.k8s.io; it needs Kubernetes 1.36 or later with "
     "--feature-gates=GenericWorkload=true and --runtime-config=scheduling.k8s.io/v1beta1=true (Kubernetes 1.36: "
-    "v1alpha2) of kube-apiserver, the feature gate GenericWorkload of kube-controller-manager, and GenericWorkload and "
-    "GangScheduling of kube-scheduler"
+    "v1alpha2) of kube-apiserver, and the feature gate GenericWorkload of kube-controller-manager and kube-scheduler "
+    "(Kubernetes 1.36: GangScheduling, too)"
 )
 _OLD_JOBSET = "the JobSet of the cluster does not keep schedulingGroup of pods; install JobSet v0.12 or later"
 _UNPROTECTED = "kube-controller-manager has taken its finalizer off, which it does when no pod is a member any more"
 _MEMBERSHIP = "workload-membership"
+_DEFAULT_SCHEDULER = "default-scheduler"
 _OTHER_SCHEDULER = (
     "is {scheduler}, which may not know PodGroups of Kubernetes and then decides about each pod alone; leave it out "
     "for the default scheduler"
@@ -84,16 +86,17 @@ class Workload:
         policy = info.pod_group_policy.workload
         if policy is None:
             return
-        version = self._version
+        version = served_version(self._reader)
         if version is None:
-            yield forbidden(f"{info.runtime} {_field()}", _UNSERVED, code=CLUSTER_LACKS)
+            yield _unserved(info)
         else:
             yield from self._refused(version, policy, info)
         if self._reader.refusal(JOBSETS, _MEMBERSHIP):
             yield forbidden(f"{info.runtime} {_field()}", _OLD_JOBSET, code=CLUSTER_LACKS)
         yield from _claim_errors(info, policy)
+        yield from _mixed(info)
         yield from scheduler_warnings(
-            info, _gang(info), lambda name: name in {"", "default-scheduler"}, _OTHER_SCHEDULER
+            info, _gang(info), lambda name: name in {"", _DEFAULT_SCHEDULER}, _OTHER_SCHEDULER
         )
 
     def enforce_pod_group_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
@@ -103,11 +106,18 @@ class Workload:
                 pod_set.scheduling_group = unique_name(train_job, TEMPLATE)
 
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
-        """The Workload and its PodGroup; none if the gang would have no members."""
-        policy, version = info.pod_group_policy.workload, self._version
+        """The Workload and its PodGroup; none if the gang would have no members.
+
+        Raises:
+            BuildError: the cluster does not serve them, so that the pods would wait for them.
+        """
+        policy = info.pod_group_policy.workload
         size = sum(pod_set.least for pod_set in _gang(info)) if policy is not None else 0
-        if policy is None or version is None or not size:
+        if policy is None or not size:
             return
+        version = served_version(self._reader)
+        if version is None:
+            raise BuildError(_unserved(info))
         group = self._group(info, policy, version, size)
         controller = {"apiGroup": TRAIN_JOBS.group, "kind": TRAIN_JOBS.kind, "name": info.job_name}
         templates = {"controllerRef": controller, "podGroupTemplates": [{"name": TEMPLATE} | group]}
@@ -115,11 +125,6 @@ class Workload:
         reference = version.template_reference(info.job_name, TEMPLATE)
         name = unique_name(train_job, TEMPLATE)
         yield self._component(version.pod_groups, name, reference | group, train_job, awaits=_UNPROTECTED)
-
-    @property
-    def _version(self) -> WorkloadVersion | None:
-        served = self._reader.serves
-        return next((each for each in VERSIONS if served(each.pod_groups) and served(each.workloads)), None)
 
     def _accepts(self, version: WorkloadVersion, trial: str) -> bool:
         return not self._reader.refusal(version.pod_groups, trial)
@@ -143,7 +148,7 @@ class Workload:
             group["disruptionMode"] = version.disrupted_together
         specs = [_pod_spec(info, pod_set) for pod_set in _gang(info)]
         classes = [spec["priorityClassName"] for spec in specs if spec.get("priorityClassName")]
-        if classes and self._accepts(version, PRIORITY):
+        if classes and self._accepts(version, DISRUPTION):  # both have one gate
             group["priorityClassName"] = classes[-1]
         if policy.resource_claims and self._accepts(version, CLAIMS):
             claims = {claim.get("name"): claim for claim in objects_in(specs[0].get("resourceClaims"))}
@@ -181,9 +186,25 @@ def _field(name: str = "") -> str:
     return f"spec.podGroupPolicy.workload{name and '.'}{name}"
 
 
+def _unserved(info: RuntimeInfo) -> FieldError:
+    return forbidden(f"{info.runtime} {_field()}", _UNSERVED, code=CLUSTER_LACKS)
+
+
 def _lacks_gate(info: RuntimeInfo, name: str, trial: str) -> FieldError:
     rule = f"the API server refuses it; switch on the feature gate {GATES[trial]} of kube-apiserver and kube-scheduler"
     return forbidden(f"{info.runtime} {_field(name)}", rule, code=CLUSTER_LACKS)
+
+
+def _mixed(info: RuntimeInfo) -> Iterator[FieldError]:
+    """Pods of other schedulers or priorities than the first, with which kube-scheduler places none of the gang."""
+    gang = _gang(info)
+    for name, default in (("schedulerName", _DEFAULT_SCHEDULER), ("priorityClassName", "")):
+        stated = [_pod_spec(info, pod_set).get(name) or default for pod_set in gang]
+        for pod_set, value in zip(gang, stated, strict=True):
+            if value != stated[0]:
+                path = f"spec.template.spec.replicatedJobs[{pod_set.name}].template.spec.template.spec.{name}"
+                rule = f"must be that of {gang[0].name}, {stated[0] or 'none'}: all pods of a gang have the same"
+                yield invalid(f"{info.runtime} {path}", value, rule)
 
 
 def _claim_errors(info: RuntimeInfo, policy: WorkloadPodGroupPolicySource) -> Iterator[FieldError]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from trainer.framework import Trial
+from trainer.framework import Reader, Trial
 from trainer.kube.objects import Object
 from trainer.kube.resource import Resource
 from trainer.workloads import JOBSETS
@@ -17,7 +17,6 @@ GROUP = "scheduling.k8s.io"
 
 TOPOLOGY = "topology"
 DISRUPTION = "disruption"
-PRIORITY = "priority"
 CLAIMS = "claims"
 
 SCHEDULING_GROUP = Trial(
@@ -50,7 +49,6 @@ SCHEDULING_GROUP = Trial(
 GATES: Mapping[str, str] = {
     TOPOLOGY: "TopologyAwareWorkloadScheduling",
     DISRUPTION: "WorkloadAwarePreemption",
-    PRIORITY: "WorkloadAwarePreemption",
     CLAIMS: "DRAWorkloadResourceClaims",
 }
 """Feature gates of Kubernetes by the trial that fails without them."""
@@ -85,7 +83,6 @@ class WorkloadVersion:
         return {
             TOPOLOGY: self._trial("schedulingConstraints", {"topology": [{"key": "kubernetes.io/hostname"}]}),
             DISRUPTION: self._trial("disruptionMode", self.disrupted_together),
-            PRIORITY: self._trial("priorityClassName", "system-node-critical"),  # a class that every cluster has
             CLAIMS: self._trial("resourceClaims", [claim]),
         }
 
@@ -109,3 +106,9 @@ V1ALPHA2 = _version("v1alpha2", "PodGroupScheduled")
 
 VERSIONS = (V1BETA1, V1ALPHA2)
 """All of them; the first that the cluster serves is used."""
+
+
+def served_version(reader: Reader) -> WorkloadVersion | None:
+    """The version of which the cluster serves both kinds; None without the Workload API."""
+    served = reader.serves
+    return next((each for each in VERSIONS if served(each.pod_groups) and served(each.workloads)), None)
