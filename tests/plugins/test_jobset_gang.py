@@ -103,6 +103,16 @@ def members(*messages: str | None) -> list[Object]:
             id="counted-by-the-scheduler",
         ),
         pytest.param(
+            members(OWN, OWN, OWN, OWN),
+            group(),
+            (
+                "Unschedulable",
+                "the gang of 4 pods does not fit: none of them has a place",
+                f"too little nvidia.com/gpu: for example pod demo-node-0-0-abcde: {OWN}",
+            ),
+            id="none-has-a-place",
+        ),
+        pytest.param(
             members(*[OWN] * 18, OF_GANG),
             group(least=19),
             (

@@ -108,7 +108,8 @@ class Gang:
         fit = min([len(self.members) - apart, *counted])
         gang = f"the gang of {self.least} pods does not fit"
         if fit < self.least:
-            return f"{gang}: at most {fit} of them {'has' if fit == 1 else 'have'} a place"
+            most = f"at most {fit}" if fit > 0 else "none"
+            return f"{gang}: {most} of them {'have' if fit > 1 else 'has'} a place"
         key = topology_key(self.group or {})
         return f"{gang} into one domain of {key}" if key else f"{gang} as a whole"
 
