@@ -82,7 +82,7 @@ def _let_two_compete(cluster: Cluster, slots: Slots, names: list[str], *, wait_f
     def are_complete() -> bool:
         holders = {job_of(pod) for pod in cluster.list("pod") if takes_room(pod)}
         assert len(holders) < 2, f"{holders} hold room at the same time"
-        return all(job["status"].get("state") == "Complete" for job in cluster.list("trainjob"))
+        return all((job.get("status") or {}).get("state") == "Complete" for job in cluster.list("trainjob"))
 
     until(are_complete, lambda: cluster.kubectl("describe", f"pod,{POD_GROUPS}").stdout)
     cluster.kubectl("delete", "trainjob", *names)
