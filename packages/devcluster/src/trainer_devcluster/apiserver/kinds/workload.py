@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainer.kube.field_errors import FieldError, invalid, too_many
+from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.objects import Object, mapping_at
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
@@ -12,8 +12,6 @@ from trainer_devcluster.apiserver.kinds.fields import IMMUTABLE, dicts
 from trainer_devcluster.apiserver.kinds.priority_class import admit_priority
 from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
 from trainer_devcluster.workload_api import POD_GROUPS, PROTECTION, WORKLOADS
-
-_MAX_TEMPLATES, _MAX_CLAIMS = 8, 4
 
 
 class PodGroupStrategy(Strategy):
@@ -64,11 +62,11 @@ class WorkloadStrategy(Strategy):
 
     def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
         """Check the templates."""
-        templates, path = dicts(obj["spec"].get("podGroupTemplates")), "spec.podGroupTemplates"
-        causes = [too_many(path, len(templates), _MAX_TEMPLATES)] if len(templates) > _MAX_TEMPLATES else []
-        for index, template in enumerate(templates):
-            causes += _validate_label(template.get("name"), f"{path}[{index}].name")
-            causes += _validate_group(template, f"{path}[{index}]")
+        causes: list[FieldError] = []
+        for index, template in enumerate(dicts(obj["spec"].get("podGroupTemplates"))):
+            path = f"spec.podGroupTemplates[{index}]"
+            causes += _validate_label(template.get("name"), f"{path}.name")
+            causes += _validate_group(template, path)
         return causes
 
     def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
@@ -94,17 +92,8 @@ def _validate_group(spec: Object, path: str) -> Iterator[FieldError]:
         yield invalid(f"{path}.schedulingPolicy.gang.minCount", least, "must be greater than or equal to 1")
     if (mode := spec.get("disruptionMode")) is not None:
         yield from _validate_union(mode, f"{path}.disruptionMode", ("all", "single"))
-    topology = dicts(mapping_at(spec, "schedulingConstraints").get("topology"))
-    if len(topology) > 1:
-        yield too_many(f"{path}.schedulingConstraints.topology", len(topology), 1)
     for field, name in mapping_at(spec, "workloadRef").items():
         yield from _validate_label(name, f"{path}.workloadRef.{field}")
-    claims = dicts(spec.get("resourceClaims"))
-    if len(claims) > _MAX_CLAIMS:
-        yield too_many(f"{path}.resourceClaims", len(claims), _MAX_CLAIMS)
-    for index, claim in enumerate(claims):
-        sources = ("resourceClaimName", "resourceClaimTemplateName")
-        yield from _validate_union(claim, f"{path}.resourceClaims[{index}]", sources)
 
 
 def _validate_union(value: Object, path: str, members: tuple[str, ...]) -> Iterator[FieldError]:
