@@ -167,7 +167,8 @@ _REMEDIES = {
     "NoPodGroup": "see the events of the TrainJob: the manager makes the PodGroup, and makes it again",
     "GangNotScheduled": "wait for room for all of them at once, or ask for fewer nodes or less on each",
     "GangIncomplete": "see why the other pods are not there: their Job cannot make them, or is not done with it",
-    "NoScheduler": "install the scheduler of this name, or name another one in schedulerName of the runtime",
+    "NoScheduler": "install the scheduler of this name, or name another one in schedulerName of the runtime, or in "
+    "gangSchedulerName of the manager",
     "SchedulingGated": "whoever has set the scheduling gate removes it, such as a queue when it admits the pods",
     "Unschedulable": "wait for room, or ask for less",
     "StoppingPods": "wait until the pods have ended; one that stays is on a node that does not answer",
