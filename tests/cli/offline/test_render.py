@@ -156,10 +156,12 @@ def test_gang_scheduling_by_the_setting(
     job = JOB.replace("{name: torch-distributed}", "{name: mine, kind: TrainingRuntime}") if runtime else JOB
     result = render(tmp_path, job, *([runtime] if runtime else []), options=f"--config {tmp_path / 'manager.yaml'}")
     assert result.exit_code == 0, result.stderr
-    [jobset] = [each for each in yaml.safe_load_all(result.stdout) if each["kind"] == "JobSet"]
+    objects = list(yaml.safe_load_all(result.stdout))
+    [jobset] = [each for each in objects if each["kind"] == "JobSet"]
     pods = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
     assert pods.get("schedulerName") == scheduler
     assert ("schedulingGroup" in pods) is (policy == "workload")
+    assert [each["kind"] for each in objects if each["kind"] == "PodGroup"] == (["PodGroup"] if policy else [])
     note = (
         f"note: TrainJob demo has podGroupPolicy.{policy} by gangScheduling of the configuration, in a cluster that "
         "has what it needs\n"

@@ -184,10 +184,10 @@ _INDEX = "runtime"
 _Form: TypeAlias = tuple[str, str, str]
 """uid and resourceVersion of a runtime, and the gang that is applied to it."""
 
-_REMEMBERED = 1024
-"""Versions of runtimes whose digests are remembered."""
+_REMEMBERED = 4096
+"""Forms of runtimes whose digests are remembered."""
 _READ = 64
-"""Versions of runtimes that are kept as models."""
+"""Forms of runtimes that are kept as models."""
 _LARGEST_READ = 64 * 1024
 """Bytes of JSON of a runtime that is kept as a model, which takes about ten times as much memory."""
 
