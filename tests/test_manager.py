@@ -29,7 +29,6 @@ from trainer.kube.metrics import Metrics
 from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import CONFIG_MAPS, LEASES
 from trainer.manager import build_manager, built_in_plugins, run_manager
-from trainer.plugins.workload.versions import V1BETA1
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import FakeClient, ManualClock, settle
 
@@ -62,21 +61,6 @@ def test_a_gang_scheduler_without_plugin(scheduler: str) -> None:
     problem = f"gangScheduling: no plugin serves podGroupPolicy.{scheduler}: enable the plugin {scheduler}"
     with pytest.raises(ConfigurationError, match=problem):
         build_manager(FakeClient(resources=RESOURCES), configuration)
-
-
-async def test_auto_without_plugin() -> None:
-    """Then nothing is a gang."""
-    client = FakeClient(runtime_object(), train_job_object(), resources=RESOURCES)
-    client.serve(V1BETA1.pod_groups)
-    client.serve(V1BETA1.workloads)
-    configuration = bare(gangScheduling="auto", plugins={"disabled": ["workload"]})
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run_manager, client, configuration)
-        with anyio.fail_after(5):
-            while not client.objects(JOBSETS):
-                await settle()
-        tasks.cancel_scope.cancel()
-    assert client.objects(V1BETA1.pod_groups) == []
 
 
 @pytest.mark.parametrize("pid", [1, 7])

@@ -55,7 +55,7 @@ from trainer.kube.webhook.ca_injection import CaInjector
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 from trainer.plugins import BUILT_IN
 from trainer.plugins.status_server import StatusServerAccess
-from trainer.plugins.workload import Workload, served_version
+from trainer.plugins.workload import Workload, is_offered
 from trainer.progress.controller import ProgressController
 from trainer.progress.status_server import StatusServer
 from trainer.v1alpha1.admission import V1Alpha1Admission
@@ -114,7 +114,7 @@ def default_gang(configuration: Configuration, reader: Reader) -> DefaultGang:
         case "none":
             return NO_GANG
         case "auto":
-            return DefaultGang(lambda: Workload.name if served_version(reader) else "", scheduler)
+            return DefaultGang(lambda: Workload.name if is_offered(reader) else "", scheduler)
         case _:
             return DefaultGang(lambda: setting, scheduler)
 

@@ -10,10 +10,11 @@ import pytest
 from tests.controllers.conftest import Cluster
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.framework.startup.discovery import PluginsConfiguration, bundled_plugins, load_plugins
 from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import CONFIG_MAPS
-from trainer.plugins import coscheduling, volcano
-from trainer.plugins.workload.versions import V1ALPHA2, V1BETA1, WorkloadVersion
+from trainer.plugins import BUILT_IN, coscheduling, volcano
+from trainer.plugins.workload.versions import SCHEDULING_GROUP, V1ALPHA2, V1BETA1, WorkloadVersion
 from trainer.v1alpha1.discovery import Served
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle
@@ -111,6 +112,29 @@ async def test_auto_follows_the_cluster(cluster: Cluster, version: WorkloadVersi
         await cluster.put(train_job_object("after"))
         assert gang_of(cluster, "after") == ""
         assert [each["spec"] for each in cluster.jobsets if name_of(each) != "after"] == before
+
+
+async def test_auto_with_an_old_jobset(cluster: Cluster) -> None:
+    """Its pods would be in no group, so that new TrainJobs are gangs once it is another one."""
+    serve(cluster, V1BETA1)
+    field = SCHEDULING_GROUP.field
+    cluster.client.close_gate(JOBSETS, field, drops=True)
+    async with cluster.managed(gangScheduling="auto"):
+        await cluster.put(train_job_object("before"))
+        assert (gang_of(cluster, "before"), cluster.client.objects(V1BETA1.pod_groups)) == ("", [])
+        cluster.client.open_gate(JOBSETS, field)
+        await cluster.clock.advance(301)
+        await cluster.put(train_job_object("after"))
+        assert (gang_of(cluster, "before"), gang_of(cluster, "after")) == ("", "workload")
+
+
+async def test_auto_without_plugin(cluster: Cluster) -> None:
+    """Where people do without the plugin, nothing is a gang."""
+    serve(cluster, V1BETA1)
+    plugins = load_plugins(bundled_plugins(BUILT_IN), PluginsConfiguration(disabled=["workload"]))
+    async with cluster.managed(plugins, gangScheduling="auto"):
+        await cluster.put(train_job_object())
+        assert (gang_of(cluster), cluster.client.objects(V1BETA1.pod_groups)) == ("", [])
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,11 @@ def _spec(info: RuntimeInfo, pod_set: PodSet) -> Object:
 def scheduler_warnings(
     info: RuntimeInfo, pod_sets: Iterable[PodSet], suits: Callable[[str], bool], text: str
 ) -> Iterator[AdmissionWarning]:
-    """Warn of pods whose scheduler, empty where none is named, does not suit; `text` has a place for {scheduler}."""
-    for pod_set in pod_sets:
+    """Warn of pods whose scheduler, empty where none is named, does not suit; `text` has a place for {scheduler}.
+
+    Not where the manager's gangScheduling has chosen: whoever has set it names the scheduler, and reads no warnings.
+    """
+    for pod_set in () if info.has_default_gang else pod_sets:
         scheduler = pod_spec_of(info.job_of(pod_set)).get("schedulerName") or ""
         if not suits(scheduler):
             pods = f"spec.template.spec.replicatedJobs[{pod_set.name}].template.spec.template.spec"

@@ -38,6 +38,7 @@ from trainer.plugins.workload.versions import (
     CLAIMS,
     DISRUPTION,
     GATES,
+    MEMBERSHIP,
     SCHEDULING_GROUP,
     TOPOLOGY,
     VERSIONS,
@@ -57,7 +58,6 @@ _UNSERVED = (
 )
 _OLD_JOBSET = "the JobSet of the cluster does not keep schedulingGroup of pods; install JobSet v0.12 or later"
 _UNPROTECTED = "kube-controller-manager has taken its finalizer off, which it does when no pod is a member any more"
-_MEMBERSHIP = "workload-membership"
 _DEFAULT_SCHEDULER = "default-scheduler"
 _OTHER_SCHEDULER = (
     "is {scheduler}, which may not know PodGroups of Kubernetes and then decides about each pod alone; leave it out "
@@ -79,7 +79,7 @@ class Workload:
         for version in VERSIONS:
             yield Watch(version.pod_groups, optional=True, trials=version.trials())
             yield Watch(version.workloads, optional=True)
-        yield Watch(JOBSETS, triggers=False, trials={_MEMBERSHIP: SCHEDULING_GROUP})
+        yield Watch(JOBSETS, triggers=False, trials={MEMBERSHIP: SCHEDULING_GROUP})
 
     def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[Finding]:
         """Refuse what the cluster does not serve and claims that pods lack; warn of other schedulers."""
@@ -91,7 +91,7 @@ class Workload:
             yield _unserved(info)
         else:
             yield from self._refused(version, policy, info)
-        if self._reader.refusal(JOBSETS, _MEMBERSHIP):
+        if self._reader.refusal(JOBSETS, MEMBERSHIP):
             yield forbidden(f"{info.runtime} {_field()}", _OLD_JOBSET, code=CLUSTER_LACKS)
         yield from _claim_errors(info, policy)
         yield from _mixed(info)

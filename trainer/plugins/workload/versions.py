@@ -46,6 +46,9 @@ SCHEDULING_GROUP = Trial(
 )
 """A JobSet whose pods are in a group, which its CRD keeps since v0.12."""
 
+MEMBERSHIP = "workload-membership"
+"""Name of the trial of `SCHEDULING_GROUP`."""
+
 GATES: Mapping[str, str] = {
     TOPOLOGY: "TopologyAwareWorkloadScheduling",
     DISRUPTION: "WorkloadAwarePreemption",
@@ -112,3 +115,8 @@ def served_version(reader: Reader) -> WorkloadVersion | None:
     """The version of which the cluster serves both kinds; None without the Workload API."""
     served = reader.serves
     return next((each for each in VERSIONS if served(each.pod_groups) and served(each.workloads)), None)
+
+
+def is_offered(reader: Reader) -> bool:
+    """Whether the API server serves PodGroups, and JobSet keeps which one pods are in."""
+    return served_version(reader) is not None and not reader.refusal(JOBSETS, MEMBERSHIP)
