@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from e2e.cluster import Cluster
@@ -35,6 +36,12 @@ def refusal(cluster: Cluster, **spec: Any) -> str:
         return answer.stderr
     dropped = spec.keys() - json.loads(answer.stdout)["spec"].keys()
     return f"it drops {' and '.join(sorted(dropped))}" if dropped else ""
+
+
+def is_known_to_be_off(cluster: Cluster, gate: str) -> bool:
+    """Whether the API server says in its metrics that this feature gate is off, as of those that change no object."""
+    metrics = cluster.kubectl("get", "--raw", "/metrics", check=False).stdout
+    return re.search(rf'^kubernetes_feature_enabled{{name="{gate}",.*}} 0$', metrics, re.MULTILINE) is not None
 
 
 def all_at_once(cluster: Cluster) -> Any:

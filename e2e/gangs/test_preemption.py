@@ -10,13 +10,15 @@ import pytest
 import yaml
 
 from e2e.cluster import Cluster, train_job
-from e2e.gangs.pod_groups import all_at_once, placed, pods_of, refusal, verdict
+from e2e.gangs.pod_groups import all_at_once, is_known_to_be_off, placed, pods_of, refusal, verdict
 from e2e.gangs.slots import Slots
 from e2e.gangs.trainings import AT_ONCE, FOR_LONG, gang_runtime, training
 from e2e.installation import CONFIG
 from e2e.waiting import until
 
 pytestmark = pytest.mark.timeout(240)
+
+GATE = "WorkloadAwarePreemption"
 
 FIRST_TIME = """
 import os, time
@@ -33,6 +35,8 @@ def cluster(real_pods: Cluster) -> Iterator[Cluster]:
     said = refusal(real_pods, disruptionMode=all_at_once(real_pods))
     if said:
         pytest.skip(f"this cluster does not preempt groups: {said}")
+    if is_known_to_be_off(real_pods, GATE):
+        pytest.skip(f"this cluster does not preempt groups: its feature gate {GATE} is off")
     with real_pods.in_namespace() as own:
         yield own
 
