@@ -8,6 +8,7 @@ from typing import Any
 
 from e2e.cluster import Cluster
 from trainer.plugins.workload import VERSIONS
+from trainer.workloads.scheduling_groups import scheduled
 
 POD_GROUPS = "podgroups.scheduling.k8s.io"
 WORKLOADS = "workloads.scheduling.k8s.io"
@@ -61,9 +62,8 @@ def min_count(group: Object | None) -> int:
 
 def verdict(cluster: Cluster, name: str) -> tuple[str, str]:
     """Status and reason of the condition that says whether the gang of a TrainJob has found a place."""
-    conditions = ((pod_group(cluster, name) or {}).get("status") or {}).get("conditions") or []
-    kinds = {each.scheduled for each in VERSIONS}
-    return next(((each["status"], each["reason"]) for each in conditions if each["type"] in kinds), ("", ""))
+    condition = scheduled(pod_group(cluster, name) or {})
+    return condition.get("status", ""), condition.get("reason", "")
 
 
 def pods_of(cluster: Cluster, name: str) -> list[Object]:

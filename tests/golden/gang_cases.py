@@ -14,7 +14,8 @@ from trainer.framework import Component, Pipeline, Reader
 from trainer.kube.objects import Object
 from trainer.kubernetes_yaml import dump, join
 from trainer.manager import built_in_plugins
-from trainer.plugins.workload.versions import GROUP, VERSIONS, WorkloadVersion
+from trainer.plugins.workload.versions import VERSIONS, WorkloadVersion
+from trainer.workloads.scheduling_groups import GROUP
 
 CASES = Path(__file__).parent / "gangs"
 EXPECTED = CASES / "expected"

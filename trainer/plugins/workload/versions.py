@@ -12,8 +12,7 @@ from trainer.framework import Reader, Trial
 from trainer.kube.objects import Object
 from trainer.kube.resource import Resource
 from trainer.workloads import JOBSETS
-
-GROUP = "scheduling.k8s.io"
+from trainer.workloads.scheduling_groups import GROUP, POD_GROUPS
 
 TOPOLOGY = "topology"
 DISRUPTION = "disruption"
@@ -65,8 +64,6 @@ class WorkloadVersion:
     """As in `apiVersion`, such as `v1beta1`."""
     pod_groups: Resource
     workloads: Resource
-    scheduled: str
-    """Type of the condition of a PodGroup that says whether its gang has found a place."""
 
     @property
     def disrupted_together(self) -> Object | str:
@@ -95,17 +92,10 @@ class WorkloadVersion:
         return Trial({"apiVersion": kind.api_version, "kind": kind.kind, "spec": spec}, f"spec.{field}")
 
 
-def _version(name: str, scheduled: str) -> WorkloadVersion:
-    return WorkloadVersion(
-        name,
-        Resource(GROUP, name, "podgroups", "PodGroup"),
-        Resource(GROUP, name, "workloads", "Workload"),
-        scheduled,
-    )
-
-
-V1BETA1 = _version("v1beta1", "PodGroupInitiallyScheduled")
-V1ALPHA2 = _version("v1alpha2", "PodGroupScheduled")
+V1BETA1, V1ALPHA2 = (
+    WorkloadVersion(groups.version, groups, Resource(GROUP, groups.version, "workloads", "Workload"))
+    for groups in POD_GROUPS
+)
 
 VERSIONS = (V1BETA1, V1ALPHA2)
 """All of them; the first that the cluster serves is used."""
