@@ -11,6 +11,7 @@ from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import CONFIG_MAPS, LIMIT_RANGES, RUNTIME_CLASSES, Resource
 from trainer.plugins import coscheduling, volcano, workload
 from trainer.plugins.coscheduling import POD_GROUP_LABEL
+from trainer.plugins.workload.versions import V1ALPHA2, WorkloadVersion
 from trainer.workloads import JOBSETS
 from trainer_kube_testing import settle, statuses
 
@@ -125,9 +126,9 @@ FINALIZER = "scheduling.k8s.io/podgroup-protection"
 OF_KUBERNETES = runtime_object(replicated_job("node"), policy={"numNodes": 2}, podGroupPolicy={"workload": {}})
 
 
-def serve_workloads(cluster: Cluster, blueprint: Object = OF_KUBERNETES) -> None:
+def serve_workloads(cluster: Cluster, blueprint: Object = OF_KUBERNETES, version: WorkloadVersion = VERSION) -> None:
     """The cluster serves the Workload API, and has a runtime for it or another."""
-    for resource in (VERSION.pod_groups, VERSION.workloads):
+    for resource in (version.pod_groups, version.workloads):
         cluster.client.serve(resource)
     cluster.client.add(blueprint)
 
@@ -260,3 +261,31 @@ async def test_another_gang_scheduler(cluster: Cluster, runs: bool) -> None:
         (group,) = cluster.client.objects(VERSION.pod_groups)
         assert (pod.get("metadata") == {"labels": {POD_GROUP_LABEL: "demo"}}) == runs
         assert pod["spec"].get("schedulingGroup") == (None if runs else {"podGroupName": name_of(group)})
+
+
+@pytest.mark.parametrize("runs", [pytest.param(True, id="runs"), pytest.param(False, id="suspended")])
+async def test_an_upgrade_of_kubernetes(cluster: Cluster, runs: bool) -> None:
+    """The groups of the old version go with it; those of the new one are made for gangs that run, too."""
+    serve_workloads(cluster, version=V1ALPHA2)
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.run_jobset(active=1, ready=1)
+        if not runs:
+            await cluster.change(cluster.train_job, suspend=True)
+            await cluster.run_jobset(suspended=1)
+        (before,) = cluster.client.objects(V1ALPHA2.pod_groups)
+        jobset = cluster.jobset
+        for resource in (V1ALPHA2.pod_groups, V1ALPHA2.workloads):
+            cluster.client.withdraw(resource)
+        serve_workloads(cluster)
+        await cluster.clock.advance(60)
+
+        (group,) = cluster.client.objects(VERSION.pod_groups)
+        assert (before["apiVersion"], group["apiVersion"]) == (
+            "scheduling.k8s.io/v1alpha2",
+            "scheduling.k8s.io/v1beta1",
+        )
+        assert name_of(group) == name_of(before)
+        assert group["spec"]["workloadRef"] == {"workloadName": "demo", "templateName": "trainer"}
+        assert cluster.jobset == jobset
+        assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", "Succeeded to create Jobs")

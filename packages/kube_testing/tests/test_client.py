@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.kube.conftest import Background
@@ -330,6 +331,12 @@ async def test_resource_that_is_no_longer_served(client: FakeClient) -> None:
         client.add(gadget)
     client.serve(GADGETS)
     assert (await client.list(GADGETS)).items == []
+
+
+async def test_a_version_that_is_not_served(client: FakeClient) -> None:
+    """It is as unknown as a resource that does not exist, although another version of it is served."""
+    with pytest.raises(NotFoundError, match="could not find the requested resource"):
+        await client.list(msgspec.structs.replace(WIDGETS, version="v9"))
 
 
 async def test_merge_patch_may_drop_the_version(client: FakeClient) -> None:

@@ -119,6 +119,10 @@ class FakeServer:
         self._resources[resource.api_version, resource.kind] = resource
         self.storage.serve(resource)
 
+    def serves(self, resource: Resource) -> bool:
+        """Whether it serves this version of the resource."""
+        return self._resources.get((resource.api_version, resource.kind)) == resource
+
     def withdraw(self, resource: Resource) -> None:
         """Serve the resource no more, in any version."""
         name = (resource.group, resource.plural)

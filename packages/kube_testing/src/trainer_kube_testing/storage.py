@@ -135,10 +135,6 @@ class FakeStorage:
             self.remove(resource, stored.obj)
         self._collections.pop(_names(resource)).withdraw()
 
-    def serves(self, resource: Resource) -> bool:
-        """Whether the resource is known, in any version."""
-        return _names(resource) in self._collections
-
     def collection(self, resource: Resource) -> Collection:
         """The collection of a resource that is served."""
         return self._collections[_names(resource)]
