@@ -242,7 +242,7 @@ class Deployer:
         result, kind = _DONE, component.resource.kind
         if not replacement.awaits:
             what = f"{kind} is made anew"
-            await self._recreate(component.resource, existing)
+            await self._recreate(component, existing)
         else:
             what = f"{kind} {MADE_ANEW_ONCE} {replacement.awaits}"
             if replacement.meanwhile is not None:
@@ -250,14 +250,15 @@ class Deployer:
         consequence = f": {replacement.consequence}" if replacement.consequence else ""
         return result | ApplyResult(replaced=(f"{what}{consequence}",), is_held=bool(component.awaits))
 
-    async def _recreate(self, resource: Resource, obj: Object) -> None:
+    async def _recreate(self, component: Component, obj: Object) -> None:
         """Delete an object of which nothing runs; its deletion triggers the reconcile that creates it again.
 
-        What it owns goes first, because controllers find the children of an object by its name. One that has changed
-        since the cache has shown it may have begun to run, and stays.
+        Where it runs pods, what it owns goes first, because controllers find the children of an object by its name. One
+        that has changed since the cache has shown it may have begun to run, and stays.
         """
-        version = obj["metadata"].get("resourceVersion")
-        options = DeleteOptions(propagation=Propagation.FOREGROUND, uid=uid_of(obj), resource_version=version)
+        resource, version = component.resource, obj["metadata"].get("resourceVersion")
+        propagation = Propagation.FOREGROUND if component.runs_pods else None
+        options = DeleteOptions(propagation=propagation, uid=uid_of(obj), resource_version=version)
         with suppress(NotFoundError):
             await self._client.delete(resource, name_of(obj), namespace_of(obj), options)
             log.info("deleted object to create it again", kind=resource.kind, object=str(key_of(obj)))
