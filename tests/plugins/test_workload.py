@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.framework.samples import replicated_job, runtime, train_job
+from tests.framework.samples import replicated_job, runtime, runtime_object, train_job
 from tests.framework.static_reader import StaticReader
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.component import unique_name
 from trainer.framework.plugin_api.errors import CLUSTER_LACKS, BuildError
+from trainer.framework.runtimes.default_gang import DefaultGang
 from trainer.framework.startup.registry import Registry
 from trainer.kube.objects import Object
 from trainer.plugins.jax.plugin import Jax
@@ -21,6 +22,7 @@ from trainer.plugins.plainml import PlainML
 from trainer.plugins.torch.plugin import Torch
 from trainer.plugins.workload.plugin import Workload
 from trainer.plugins.workload.versions import CLAIMS, DISRUPTION, TOPOLOGY, V1ALPHA2, V1BETA1, WorkloadVersion
+from trainer.workloads import JOBSETS
 
 GROUP = unique_name(train_job(), "trainer")
 POLICY = "ClusterTrainingRuntime/blueprint spec.podGroupPolicy.workload"
@@ -293,6 +295,16 @@ def test_scheduler(scheduler: str | None, warned: bool) -> None:
     )
     assert review.errors == ()
     assert [str(warning) for warning in review.warnings] == ([f"{NODE}.schedulerName: {text}"] if warned else [])
+
+
+def test_a_scheduler_of_the_setting() -> None:
+    """Nobody who trains is warned of a profile of kube-scheduler that the manager's configuration names."""
+    applied = DefaultGang(lambda: "workload", "packing").applied(runtime_object(replicated_job("node")))
+    found = ClusterTrainingRuntime.from_object(applied)
+    review = pipeline().review(train_job(), found)
+    assert (review.errors, review.warnings) == ((), ())
+    (jobset,) = (each.object for each in pipeline().build(train_job(), found) if each.resource == JOBSETS)
+    assert jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["schedulerName"] == "packing"
 
 
 def test_a_runtime_of_another_policy() -> None:

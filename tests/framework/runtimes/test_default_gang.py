@@ -37,8 +37,9 @@ def schedulers(obj: Object) -> list[str | None]:
     ("setting", "given", "expected"),
     [
         pytest.param(gang("workload"), [None, None], [None, None], id="kubernetes"),
-        pytest.param(gang("workload", "packing"), [None, "default-scheduler"], ["packing", "default-scheduler"],
-                     id="another-profile"),
+        pytest.param(gang("workload", "packing"), [None, "packing"], ["packing", "packing"], id="another-profile"),
+        pytest.param(gang("workload", "packing"), [None, "default-scheduler"], [None, "default-scheduler"],
+                     id="the-default-one-by-name"),
         pytest.param(gang("volcano"), [None, None], ["volcano", "volcano"], id="volcano"),
         pytest.param(gang("volcano"), ["volcano", None], ["volcano", "volcano"], id="named-already"),
         pytest.param(gang("volcano", "volcano-2"), [None, ""], ["volcano-2", "volcano-2"], id="under-another-name"),

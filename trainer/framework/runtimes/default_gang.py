@@ -61,10 +61,12 @@ class DefaultGang:
         if source == "workload":  # every profile of kube-scheduler knows these gangs
             suitable.add(USUAL_SCHEDULERS[source])
         jobs = objects_in(mapping_at(spec, "template", "spec").get("replicatedJobs"))
-        if not {_pod_spec(job).get("schedulerName") or "" for job in jobs} <= {"", *suitable}:
+        named = {_pod_spec(job).get("schedulerName") or "" for job in jobs} - {""}
+        if not named <= suitable:
             return runtime
         spec = spec | {"podGroupPolicy": {source: {}}}
-        if scheduler := self._scheduler_name or ("" if source == "workload" else USUAL_SCHEDULERS[source]):
+        scheduler = self._scheduler_name or ("" if source == "workload" else USUAL_SCHEDULERS[source])
+        if scheduler and named <= {scheduler}:  # pods of a gang have the same
             spec = _scheduled(spec, scheduler)
         metadata = metadata_of(runtime)
         annotations = mapping_at(metadata, "annotations") | {DEFAULT_GANG: source}

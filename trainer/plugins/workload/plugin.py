@@ -95,9 +95,10 @@ class Workload:
             yield forbidden(f"{info.runtime} {_field()}", _OLD_JOBSET, code=CLUSTER_LACKS)
         yield from _claim_errors(info, policy)
         yield from _mixed(info)
-        yield from scheduler_warnings(
-            info, _gang(info), lambda name: name in {"", _DEFAULT_SCHEDULER}, _OTHER_SCHEDULER
-        )
+        if not info.has_default_gang:  # which is for schedulers that know it
+            yield from scheduler_warnings(
+                info, _gang(info), lambda name: name in {"", _DEFAULT_SCHEDULER}, _OTHER_SCHEDULER
+            )
 
     def enforce_pod_group_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Name the PodGroup in the pods of the gang."""
