@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.cli.conftest import train_job
-from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.app import app
 from trainer.cli.local import status
@@ -100,6 +100,33 @@ def test_gangs_of_an_old_jobset(served: FakeClient) -> None:
     served.close_gate(JOBSETS, SCHEDULING_GROUP, drops=True)
     _, lines, _ = run("--context", "of-the-test")
     assert lines["gangs"].startswith("Workload API v1beta1 (needs JobSet v0.12 or later), ")
+
+
+@pytest.mark.usefixtures("opened")
+def test_before_anything_is_installed(served: FakeClient) -> None:
+    """A cluster tells what it offers for gangs before the CRDs of TrainJobs and JobSets are there."""
+    for kind in BETA:
+        served.serve(kind)
+    served.close_gate(V1BETA1.pod_groups, "spec.resourceClaims", drops=True)
+    for kind in (JOBSETS, TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES):
+        served.withdraw(kind)
+    code, lines, _ = run("--context", "of-the-test")
+    assert code == 0
+    assert {lines[label] for label in ("API", "runtimes", "TrainJobs")} == {"none: the CRDs are not installed"}
+    text = "needs JobSet v0.12 or later; claims: needs DRAWorkloadResourceClaims"
+    assert lines["gangs"] == f"Workload API v1beta1 ({text}), coscheduling no, Volcano no"
+
+
+@pytest.mark.usefixtures("opened")
+def test_what_the_user_may_not_try(served: FakeClient) -> None:
+    """What the other dry runs have said is shown nevertheless."""
+    for kind in BETA:
+        served.serve(kind)
+    served.close_gate(V1BETA1.pod_groups, "spec.resourceClaims", drops=True)
+    served.faults.fail(ForbiddenError(403, "cannot create JobSets"), verb="create", resource=JOBSETS)
+    _, lines, _ = run("--context", "of-the-test")
+    text = "claims: needs DRAWorkloadResourceClaims; what feature gates refuse is unknown: cannot create JobSets"
+    assert lines["gangs"] == f"Workload API v1beta1 ({text}), coscheduling no, Volcano no"
 
 
 @pytest.mark.usefixtures("opened")

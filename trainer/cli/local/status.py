@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from anyio.to_thread import run_sync
@@ -29,7 +29,7 @@ from trainer.cli.processes.contexts import Contexts
 from trainer.cli.processes.state_directory import DEFAULT, StateDirectory, existing_cluster, existing_clusters
 from trainer.cli.run.unreachable_packages import NODE, POD_NETWORK
 from trainer.kube.client import Client
-from trainer.kube.errors import ApiError, KubeError
+from trainer.kube.errors import ApiError, KubeError, NotFoundError
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.objects import annotations_of, name_of
@@ -37,6 +37,8 @@ from trainer.kube.resource import NODES
 from trainer.kube.rest.connection import ConnectionOptions, connect
 from trainer.kube.rest.http import HttpClient
 from trainer.v1alpha1.discovery import Served, find_served
+
+_NOT_INSTALLED: Final = "none: the CRDs are not installed"
 
 
 def status(
@@ -139,15 +141,19 @@ async def _contents(client: HttpClient, served: Served) -> list[tuple[str, str]]
     async def shown(label: str, text: Awaitable[str]) -> tuple[str, str]:
         try:
             return label, await text
+        except NotFoundError:
+            return label, _NOT_INSTALLED
         except ApiError as error:
             return label, f"unknown: {error}"
 
     converted = served.client(client)
+    train_jobs = await shown("TrainJobs", _train_jobs(converted))
+    is_installed = train_jobs[1] != _NOT_INSTALLED
     return [
-        ("API", f"{TRAIN_JOBS.group}/{served.version}"),
+        ("API", f"{TRAIN_JOBS.group}/{served.version}" if is_installed else _NOT_INSTALLED),
         await shown("runtimes", _runtimes(converted)),
-        await shown("TrainJobs", _train_jobs(converted)),
-        await shown("gangs", gang_schedulers(client, client, client.namespace)),
+        train_jobs,
+        await shown("gangs", gang_schedulers(client, client.namespace)),
     ]
 
 
