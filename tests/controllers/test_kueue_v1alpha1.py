@@ -22,6 +22,8 @@ from tests.webhooks.requests import request_of
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.objects import Object, find_condition
 from trainer.manager import build_manager
+from trainer.plugins import coscheduling
+from trainer.plugins.workload.versions import V1BETA1
 from trainer.v1alpha1.admission import V1Alpha1Admission
 from trainer.v1alpha1.client import SERVED, decoded
 from trainer.v1alpha1.discovery import Served
@@ -83,10 +85,10 @@ class Cluster:
         self._admission = V1Alpha1Admission(pipeline("v1alpha1"), StaticRuntimes([decoded(RUNTIME)]), self.clock)
 
     @asynccontextmanager
-    async def managed(self) -> AsyncIterator[None]:
-        """Run the manager; it has done all it can when the body starts."""
+    async def managed(self, **sections: Any) -> AsyncIterator[None]:
+        """Run the manager with further settings; it has done all it can when the body starts."""
         client = self._served.client(self.client)
-        manager = build_manager(client, bare(), served=self._served, clock=self.clock)
+        manager = build_manager(client, bare(**sections), served=self._served, clock=self.clock)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(manager.run)
             await manager.wait_for_start()
@@ -208,6 +210,34 @@ async def test_another_flavor(cluster: Cluster) -> None:
         pods = job["template"]["spec"]["template"]["spec"]
         assert pods["nodeSelector"] == {"disk": "ssd", "pool": "b"}
         assert [each["key"] for each in pods["tolerations"]] == ["b"], "JobSet adds them to those of the runtime"
+
+
+@pytest.mark.parametrize(("first", "then"), [("none", "auto"), ("workload", "none"), ("coscheduling", "workload")])
+async def test_another_gang_scheduling(cluster: Cluster, first: str, then: str) -> None:
+    """What waits in a queue or runs keeps its gang, or none, when its JobSet is made anew for another flavor."""
+    for kind in (V1BETA1.pod_groups, V1BETA1.workloads, coscheduling.POD_GROUPS):
+        cluster.client.serve(kind)
+    groups = V1BETA1.pod_groups if first == "workload" else coscheduling.POD_GROUPS
+
+    async with cluster.managed(gangScheduling=first):
+        await cluster.submit()
+    waiting = cluster.jobset["spec"]
+    built = [each["spec"] for each in cluster.client.objects(groups)]
+    assert len(built) == (first != "none")
+    async with cluster.managed(gangScheduling=then):
+        assert cluster.jobset["spec"] == waiting
+        await cluster.change(runtimePatches=[entry(flavor("a"))])
+        await cluster.change(suspend=False)
+        await cluster.run_jobset(active=1, ready=1)
+    async with cluster.managed(gangScheduling=first):
+        await cluster.change(suspend=True)
+        await cluster.run_jobset(suspended=1)
+    async with cluster.managed(gangScheduling=then):
+        await cluster.change(runtimePatches=[entry()])
+        await cluster.collect()
+        assert cluster.jobset["spec"] == waiting
+    kinds = (V1BETA1.pod_groups, coscheduling.POD_GROUPS)
+    assert [each["spec"] for kind in kinds for each in cluster.client.objects(kind)] == built
 
 
 async def test_another_number_of_nodes(cluster: Cluster) -> None:
