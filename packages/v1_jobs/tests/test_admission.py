@@ -94,6 +94,20 @@ def test_gang_scheduling_by_the_setting(version: Version) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("gang", "warned"), [pytest.param("", True, id="none"), pytest.param("volcano", False, id="volcano")]
+)
+def test_a_gang_scheduler_of_the_pods(gang: str, warned: bool) -> None:
+    """Who names one is warned unless the setting makes a gang of the job."""
+    job = pytorch_job()
+    job["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]["schedulerName"] = "volcano"
+    job["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]["schedulerName"] = "volcano"
+    pipeline = Pipeline(built_in_plugins(StaticReader()), gang=DefaultGang(lambda: gang))
+    review = review_job(job, None, PYTORCH, pipeline)
+    assert review.errors == ()
+    assert any("starts pods one by one" in each.message for each in review.warnings) == warned
+
+
 def test_a_name_that_is_too_long(pipeline: Pipeline) -> None:
     """Pods have the name of the job, and more."""
     (error,) = review_job(pytorch_job(name="a" * 60), None, PYTORCH, pipeline).errors

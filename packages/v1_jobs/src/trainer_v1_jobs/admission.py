@@ -143,7 +143,10 @@ def _findings(obj: Object, kind: JobKind, pipeline: Pipeline, version: Version) 
     except InvalidObjectError as error:
         yield from error.errors
         return
+    is_gang = _is_gang_by_setting(conversion, pipeline)
     for lost in conversion.findings:
+        if is_gang and lost.field.endswith(".schedulerName"):
+            continue
         if not lost.field.startswith("metadata.") and (message := _unobserved(lost, obj)):
             yield AdmissionWarning(lost.field, message)
     errors = _errors(conversion, pipeline)
@@ -168,6 +171,12 @@ def _errors(conversion: Conversion, pipeline: Pipeline) -> list[FieldError]:
         return [*map(_in_words_of_the_job, error.errors)]
     train_job = train_job.model_copy(update={"api_version": conversion.train_job["apiVersion"]})
     return [*map(_in_words_of_the_job, pipeline.review(train_job, runtime).errors)]
+
+
+def _is_gang_by_setting(conversion: Conversion, pipeline: Pipeline) -> bool:
+    """Whether the manager makes a gang of the job as an operator with --gang-scheduler-name did."""
+    runtime = decoded(conversion.runtime or {})
+    return pipeline.gang.applied(runtime) is not runtime
 
 
 def _is_parted_later(obj: Object) -> bool:
