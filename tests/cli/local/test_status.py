@@ -68,14 +68,14 @@ def run(*arguments: str) -> tuple[int, dict[str, str], str]:
         pytest.param(
             (*BETA, volcano.POD_GROUPS),
             {"spec.schedulingConstraints": False, "spec.resourceClaims": True},
-            "Workload API v1beta1 (topology: needs TopologyAwareWorkloadScheduling; "
-            "claims: needs DRAWorkloadResourceClaims), coscheduling no, Volcano yes",
+            "Workload API v1beta1 (topologyKey: needs TopologyAwareWorkloadScheduling; "
+            "resourceClaims: needs DRAWorkloadResourceClaims), coscheduling no, Volcano yes",
             id="gates that are off",
         ),
         pytest.param(
             ALPHA,
             {"spec.disruptionMode": False, "spec.priorityClassName": False},
-            "Workload API v1alpha2 (disruption: needs WorkloadAwarePreemption), coscheduling no, Volcano no",
+            "Workload API v1alpha2 (disruptionMode: needs WorkloadAwarePreemption), coscheduling no, Volcano no",
             id="gates of Kubernetes 1.36",
         ),
     ],
@@ -113,7 +113,7 @@ def test_before_anything_is_installed(served: FakeClient) -> None:
     code, lines, _ = run("--context", "of-the-test")
     assert code == 0
     assert {lines[label] for label in ("API", "runtimes", "TrainJobs")} == {"none: the CRDs are not installed"}
-    text = "needs JobSet v0.12 or later; claims: needs DRAWorkloadResourceClaims"
+    text = "needs JobSet v0.12 or later; resourceClaims: needs DRAWorkloadResourceClaims"
     assert lines["gangs"] == f"Workload API v1beta1 ({text}), coscheduling no, Volcano no"
 
 
@@ -123,9 +123,11 @@ def test_what_the_user_may_not_try(served: FakeClient) -> None:
     for kind in BETA:
         served.serve(kind)
     served.close_gate(V1BETA1.pod_groups, "spec.resourceClaims", drops=True)
-    served.faults.fail(ForbiddenError(403, "cannot create JobSets"), verb="create", resource=JOBSETS)
+    served.faults.fail(ForbiddenError(403, "no right"), verb="create", resource=JOBSETS)
     _, lines, _ = run("--context", "of-the-test")
-    text = "claims: needs DRAWorkloadResourceClaims; what feature gates refuse is unknown: cannot create JobSets"
+    text = (
+        "resourceClaims: needs DRAWorkloadResourceClaims; what feature gates refuse is unknown: no right"
+    )
     assert lines["gangs"] == f"Workload API v1beta1 ({text}), coscheduling no, Volcano no"
 
 

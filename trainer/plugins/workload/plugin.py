@@ -134,9 +134,9 @@ class Workload:
         self, version: WorkloadVersion, policy: WorkloadPodGroupPolicySource, info: RuntimeInfo
     ) -> Iterator[FieldError]:
         if policy.topology_key is not None and not self._accepts(version, TOPOLOGY):
-            yield _lacks_gate(info, "topologyKey", TOPOLOGY)
+            yield _lacks_gate(info, TOPOLOGY)
         if policy.disruption_mode == "PodGroup" and not self._accepts(version, DISRUPTION):
-            yield _lacks_gate(info, "disruptionMode", DISRUPTION)
+            yield _lacks_gate(info, DISRUPTION)
 
     def _group(
         self, info: RuntimeInfo, policy: WorkloadPodGroupPolicySource, version: WorkloadVersion, size: int
@@ -191,8 +191,8 @@ def _unserved(info: RuntimeInfo) -> FieldError:
     return forbidden(f"{info.runtime} {_field()}", _UNSERVED, code=CLUSTER_LACKS)
 
 
-def _lacks_gate(info: RuntimeInfo, name: str, trial: str) -> FieldError:
-    rule = f"the API server refuses it; switch on the feature gate {GATES[trial]} of kube-apiserver and kube-scheduler"
+def _lacks_gate(info: RuntimeInfo, name: str) -> FieldError:
+    rule = f"the API server refuses it; switch on the feature gate {GATES[name]} of kube-apiserver and kube-scheduler"
     return forbidden(f"{info.runtime} {_field(name)}", rule, code=CLUSTER_LACKS)
 
 

@@ -14,9 +14,9 @@ from trainer.kube.resource import Resource
 from trainer.workloads import JOBSETS
 from trainer.workloads.scheduling_groups import GROUP, POD_GROUPS
 
-TOPOLOGY = "topology"
-DISRUPTION = "disruption"
-CLAIMS = "claims"
+TOPOLOGY = "topologyKey"
+DISRUPTION = "disruptionMode"
+CLAIMS = "resourceClaims"
 
 SCHEDULING_GROUP = Trial(
     {
@@ -53,7 +53,7 @@ GATES: Mapping[str, str] = {
     DISRUPTION: "WorkloadAwarePreemption",
     CLAIMS: "DRAWorkloadResourceClaims",
 }
-"""Feature gates of Kubernetes by the trial that fails without them."""
+"""Feature gates of Kubernetes by the field of podGroupPolicy.workload, and the trial, that needs them."""
 
 
 @dataclass(frozen=True, slots=True)
