@@ -20,6 +20,8 @@ OWN = "0/3 nodes are available: 3 Insufficient nvidia.com/gpu."
 OF_GANG = "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled"
 COUNTED = "pod group is unschedulable, minCount (4) cannot be satisfied: 2 scheduled, 0 remaining"
 IN_NO_DOMAIN = "0/2 placements are available, first placement status: pod group is unschedulable"
+PREEMPTS = "pod group is waiting for preemption to complete"
+REFUSED = "all pods in a single pod group should have the same priority as the pod group's priority, got 0 and 1000"
 WAITS_FOR_IT = "waits for its PodGroup, which the manager makes where the cluster serves the Workload API"
 NOBODY = "no scheduler called default-scheduler has looked at it; is one installed under this name, and does it run?"
 RACK: dict[str, Any] = {"schedulingConstraints": {"topology": [{"key": "example.com/rack"}]}}
@@ -151,6 +153,26 @@ def members(*messages: str | None) -> list[Object]:
                 f"for example pod demo-node-0-0-abcde: {OF_GANG}",
             ),
             id="nothing-but-the-whole",
+        ),
+        pytest.param(
+            members(PREEMPTS, PREEMPTS, OWN),
+            group(condition("PodGroupInitiallyScheduled", "False", "Unschedulable", PREEMPTS), least=2),
+            (
+                "Unschedulable",
+                "the gang of 2 pods waits for the pods to go whose room it gets",
+                f"too little nvidia.com/gpu: for example pod demo-node-0-2-abcde: {OWN}",
+            ),
+            id="preempts-others",
+        ),
+        pytest.param(
+            members(*[REFUSED] * 4),
+            group(),
+            (
+                "Unschedulable",
+                "the scheduler refuses the gang of 4 pods",
+                f"for example pod demo-node-0-0-abcde: {REFUSED}",
+            ),
+            id="refused",
         ),
         pytest.param(
             [placed(0), placed(1), member(2, OWN)],

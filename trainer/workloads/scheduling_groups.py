@@ -26,6 +26,8 @@ _OF_GANG = re.compile(
     r"|waiting for (?:minCount pods|pods's pod group)|all pods in a single pod group "
 )
 """How a message begins that the scheduler gives each pod of a gang, rather than one pod (kube-scheduler 1.36, 1.37)."""
+_REFUSES = "all pods in a single pod group "
+_PREEMPTS = "pod group is waiting for preemption"
 _COUNTS = re.compile(r"minCount \(\d{1,6}\)[^:]{0,40}: (\d{1,6}) scheduled, (\d{1,6}) remaining")
 
 
@@ -60,6 +62,16 @@ def disruption_of(group: Mapping[str, Any]) -> Taken | None:
 def is_of_gang(message: str) -> bool:
     """Whether the scheduler says it of the gang of a pod, so that nothing is wrong with the pod itself."""
     return _OF_GANG.match(message) is not None
+
+
+def is_refused(message: str) -> bool:
+    """Whether the scheduler says that it does not try a gang, whose pods differ in what they must have in common."""
+    return message.startswith(_REFUSES)
+
+
+def preempts(message: str) -> bool:
+    """Whether the scheduler says that a gang gets the room of others, which have yet to go."""
+    return message.startswith(_PREEMPTS)
 
 
 def most_that_fit(message: str) -> int | None:

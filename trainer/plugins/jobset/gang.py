@@ -6,7 +6,7 @@ The scheduler says it of each pod, since its word about a PodGroup that was sche
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Self
@@ -22,8 +22,10 @@ from trainer.workloads.pod_life import wait_of
 from trainer.workloads.scheduling_groups import (
     POD_GROUPS,
     disruption_of,
+    is_refused,
     least_members,
     most_that_fit,
+    preempts,
     scheduled,
     scheduling_group,
     topology_key,
@@ -102,7 +104,11 @@ class Gang:
             return WaitReason(ConditionReason.GANG_INCOMPLETE, headline, example, said, debounce=debounce)
         return None
 
-    def _headline(self, misfits: int, said: Iterable[str]) -> str:
+    def _headline(self, misfits: int, said: Sequence[str]) -> str:
+        if any(map(is_refused, said)):
+            return f"the scheduler refuses the gang of {self.least} pods"
+        if any(map(preempts, said)):
+            return f"the gang of {self.least} pods waits for the pods to go whose room it gets"
         apart = misfits if misfits <= _EXACT else 1 << (misfits.bit_length() - 1)
         counted = [count for text in said if (count := most_that_fit(text)) is not None]
         fit = min([len(self.members) - apart, *counted])
