@@ -19,7 +19,7 @@ FIRST = "2026-01-01T00:59:55Z"
 SCHEDULED = condition("PodGroupInitiallyScheduled")
 NOT_SCHEDULED = condition("PodGroupInitiallyScheduled", "False", "Unschedulable", COUNTED)
 BEING_DELETED = (
-    "the PodGroup is being deleted, which waits for its finalizers (scheduling.k8s.io/podgroup-protection): "
+    f"PodGroup {NAME} is being deleted, which waits for its finalizers (scheduling.k8s.io/podgroup-protection): "
     "kube-controller-manager takes them off when no pod is left"
 )
 
@@ -52,77 +52,130 @@ def placed(index: int) -> Object:
 GOING = {"deletionTimestamp": FIRST, "finalizers": ["scheduling.k8s.io/podgroup-protection"]}
 
 
+REFUSED = "all pods in a single pod group should have the same priority as the pod group's priority, got 0 and 1000"
+PREEMPTS = "pod group is waiting for preemption to complete"
+ALL_AT_ONCE = "wait for room for all of them at once, or ask for fewer nodes or less on each"
+
+
 @pytest.mark.parametrize(
-    ("objects", "reason", "message", "remedy", "details"),
+    ("objects", "message", "remedy", "details"),
     [
         pytest.param(
             (*members(OF_GANG, OF_GANG, OWN), group()),
-            "GangNotScheduled",
-            f"the gang needs 3 pods at the same time: 3 exist, and at most 2 of them fit now; pod demo-node-0-2-abcde: "
-            f"{OWN}",
-            "wait for room for all of them at once",
+            "the gang of 3 pods does not fit: at most 2 of them have a place: too little cpu",
+            ALL_AT_ONCE,
             (),
             id="does-not-fit",
         ),
         pytest.param(
-            (*members(OF_GANG, OF_GANG, OWN), group(SCHEDULED)),
-            "GangNotScheduled",
-            "3 exist, and at most 2 of them fit now",
-            "wait for room for all of them at once",
-            (),
-            id="starts-again",
-        ),
-        pytest.param(
             (*members(OF_GANG, OF_GANG, OF_GANG), group(NOT_SCHEDULED)),
-            "GangNotScheduled",
-            "3 exist, and at most 1 of them fit now",
-            "wait for room for all of them at once",
-            (f"the PodGroup: Unschedulable: {COUNTED}",),
+            "the gang of 3 pods does not fit: at most 1 of them has a place",
+            ALL_AT_ONCE,
+            (f"PodGroup {NAME}: Unschedulable: {COUNTED}",),
             id="the-pod-group-says-more",
         ),
         pytest.param(
             (*members(OF_GANG, OF_GANG, OWN), group(metadata=GOING)),
-            "GangNotScheduled",
-            "3 exist, and at most 2 of them fit now",
-            "wait",
+            "the gang of 3 pods does not fit: at most 2 of them have a place",
+            ALL_AT_ONCE,
             (BEING_DELETED,),
             id="being-deleted",
         ),
         pytest.param(
-            (*members(None, None), group()),
-            "GangNotScheduled",
-            "the gang needs 3 pods at the same time: 2 exist",
-            "see why the other pods are not there",
+            (*members(PREEMPTS, PREEMPTS, PREEMPTS), group()),
+            "the gang of 3 pods waits for the pods to go whose room it gets",
+            "wait: it starts when those pods have ended",
             (),
+            id="preempts-others",
+        ),
+        pytest.param(
+            (*members(REFUSED, REFUSED, REFUSED), group()),
+            f"the scheduler refuses the gang of 3 pods: for example pod demo-node-0-0-abcde: {REFUSED}",
+            "name what differs in all pods of the runtime alike: a gang has one scheduler and one priority",
+            (),
+            id="refused",
+        ),
+        pytest.param(
+            (placed(0), placed(1), *members(OWN, OWN, OWN)[2:], group(SCHEDULED, least=2)),
+            f"1 pod cannot start: too little cpu: pod demo-node-0-2-abcde: {OWN}",
+            "wait for room, or ask for less",
+            (),
+            id="more-than-an-elastic-training-needs",
+        ),
+    ],
+)
+def test_gang_without_a_place(objects: Any, message: str, remedy: str, details: tuple[str, ...]) -> None:
+    """Its pods say it once, with what the PodGroup says beside them."""
+    found = answer(train_job(), jobset(nodes=3, **MEMBER), *objects)
+    [cause] = [each for each in found.causes if each.reason != "NodesMissing"]
+    assert cause.reason == "Unschedulable"
+    assert cause.message.startswith(message)
+    assert (cause.remedy, cause.details) == (remedy, details)
+    assert found.notes == ()
+
+
+def of_scheduler(*pods: Object) -> list[Object]:
+    """Pods that another scheduler places."""
+    return [each | {"spec": each["spec"] | {"schedulerName": "bin-packer"}} for each in pods]
+
+
+GATES = "the feature gate GenericWorkload of kube-scheduler (Kubernetes 1.36: GangScheduling, too)"
+DESCRIBE = f"kubectl describe podgroups.scheduling.k8s.io {NAME} -n default"
+PLACES_SINGLY = "says nothing of the PodGroup: it places the pods one by one, so that some hold nodes"
+
+
+@pytest.mark.parametrize(
+    ("objects", "reason", "message", "remedy", "command"),
+    [
+        pytest.param(
+            (*members(None, None), group()),
+            "GangIncomplete",
+            "the gang needs 3 pods at the same time, and 2 exist",
+            "see why the other pods are not there: their Job cannot make them, or is not done with it",
+            "kubectl describe jobs -n default",
             id="incomplete",
+        ),
+        pytest.param(
+            (*members(OF_GANG, OF_GANG), group()),
+            "GangIncomplete",
+            "the gang needs 3 pods at the same time, and 2 exist",
+            "see why the other pods are not there: their Job cannot make them, or is not done with it",
+            "kubectl describe jobs -n default",
+            id="incomplete-after-it-was-tried",
         ),
         pytest.param(
             (*members(None, None, None),),
             "NoPodGroup",
             f"the pods are members of PodGroup {NAME}, which does not exist",
-            "see the events of the TrainJob",
-            (),
+            "see the events of the TrainJob: the manager makes the PodGroup, and makes it again",
+            DESCRIBE,
             id="no-pod-group",
         ),
         pytest.param(
             (placed(0), *members(OWN, OWN, OWN)[1:], group()),
             "GangNotHandled",
-            "kube-scheduler says nothing of the PodGroup: it places the pods one by one",
-            "the feature gate GenericWorkload of kube-scheduler (Kubernetes 1.36: GangScheduling, too) switched on",
-            (),
+            f"default-scheduler {PLACES_SINGLY}",
+            f"have {GATES} switched on",
+            DESCRIBE,
             id="gates-of-the-scheduler",
+        ),
+        pytest.param(
+            (*of_scheduler(placed(0), *members(OWN, OWN, OWN)[1:]), group()),
+            "GangNotHandled",
+            f"bin-packer {PLACES_SINGLY}",
+            "leave schedulerName of the runtime out: bin-packer may not know PodGroups of scheduling.k8s.io",
+            DESCRIBE,
+            id="another-scheduler",
         ),
     ],
 )
-def test_gang(objects: tuple[Object, ...], reason: str, message: str, remedy: str, details: tuple[str, ...]) -> None:
-    """It says how many are needed, exist and fit, and what the PodGroup says beside the pods."""
+def test_gang_that_is_not_tried(
+    objects: tuple[Object, ...], reason: str, message: str, remedy: str, command: str
+) -> None:
+    """What the gang lacks before its scheduler tries it, of which the pods say nothing."""
     found = answer(train_job(), jobset(nodes=3, **MEMBER), *objects)
     [cause] = [each for each in found.causes if each.about.kind == "PodGroup"]
-    assert cause.reason == reason
-    assert message in cause.message
-    assert remedy in cause.remedy
-    assert cause.details == details
-    assert cause.command == f"kubectl describe podgroups.scheduling.k8s.io {NAME} -n default"
+    assert (cause.reason, cause.message, cause.remedy, cause.command) == (reason, message, remedy, command)
     assert found.notes == ()
 
 
@@ -141,12 +194,45 @@ def test_not_the_gang(objects: Any, fields: dict[str, Any]) -> None:
     assert [each for each in found.causes if each.about.kind == "PodGroup"] == []
 
 
-def test_pod_groups_that_may_not_be_read() -> None:
+DOES_NOT_FIT = "the gang of 3 pods does not fit: at most 2 of them have a place: too little cpu"
+ON_THEIR_WAY = "2 of 2 pods are on their way: 2 Pending, for at most 120 s"
+INCOMPLETE = "the gang of 3 pods is not complete: waits for the others: 2 of 3 exist"
+
+
+@pytest.mark.parametrize(
+    ("messages", "reported", "expected"),
+    [
+        pytest.param(
+            (OF_GANG, OF_GANG, OWN), ("Unschedulable", DOES_NOT_FIT), ("Unschedulable", DOES_NOT_FIT), id="does-not-fit"
+        ),
+        pytest.param((None, None), ("GangIncomplete", INCOMPLETE), ("GangIncomplete", INCOMPLETE), id="incomplete"),
+        pytest.param((None, None), None, ("Starting", ON_THEIR_WAY), id="silence-proves-nothing"),
+        pytest.param(
+            (None, None, None),
+            ("NoScheduler", "at least 2 pods cannot start"),
+            ("NoScheduler", "at least 2 pods cannot start"),
+            id="no-scheduler",
+        ),
+    ],
+)
+def test_pod_groups_that_may_not_be_read(
+    messages: tuple[str | None, ...], reported: tuple[str, str] | None, expected: tuple[str, str]
+) -> None:
+    """The manager, which reads them, has said what the gang waits for."""
+    pending = [] if reported is None else [condition("Pending", reason=reported[0], message=reported[1])]
+    objects = (jobset(nodes=3, **MEMBER), *members(*messages))
+    found = answer(train_job(*pending), *objects, unread=(Unread("podgroups", "forbidden"),))
+    assert [(each.reason, each.message) for each in found.causes] == [expected]
+
+
+def test_pod_groups_that_may_not_be_read_before_the_manager_has_said_it() -> None:
     """The scheduler's words about the pods are a cause without the PodGroup."""
     found = answer(
         train_job(), jobset(nodes=1, **MEMBER), *members(OF_GANG), unread=(Unread("podgroups", "forbidden"),)
     )
-    assert [(each.reason, each.about.kind) for each in found.causes] == [("Unschedulable", "Pod")]
+    assert [(each.reason, each.about.kind, each.remedy) for each in found.causes] == [
+        ("Unschedulable", "Pod", ALL_AT_ONCE)
+    ]
 
 
 def test_a_node_that_is_large_enough_for_one() -> None:

@@ -16,6 +16,7 @@ from trainer.kube.objects import (
     Object,
     annotations_of,
     find_condition,
+    has_finished,
     is_being_deleted,
     labels_of,
     mapping_at,
@@ -28,8 +29,9 @@ from trainer.plugins import coscheduling, volcano
 from trainer.workloads.scheduling_groups import (
     POD_GROUPS,
     is_of_gang,
+    is_refused,
     least_members,
-    most_that_fit,
+    preempts,
     scheduled,
     scheduling_group,
 )
@@ -42,7 +44,7 @@ _VOLCANO_FIT = re.compile(r"\b(\d{1,6}) Schedulable\b")
 _VOLCANO_ORIGIN = re.compile(r"Origin reason is (.{1,500}?)\.?$")
 _GRACE_SECONDS = 10
 """Seconds within which all pods of a gang are made, and kube-scheduler has said something of it."""
-_GATES = "the feature gate GenericWorkload of kube-scheduler (Kubernetes 1.36: GangScheduling, too)"
+_DEFAULT_SCHEDULER = "default-scheduler"
 
 
 class Membership(NamedTuple):
@@ -69,14 +71,14 @@ def pod_group_of(pod: Object) -> Membership | None:
 
 
 def gang_causes(snapshot: Snapshot) -> Iterator[Cause]:
-    """A gang that is not scheduled as a whole."""
+    """A gang that is not scheduled as a whole, in what its pods do not say."""
     members = [pod for pod in snapshot.pods if pod_group_of(pod) is not None]
-    waiting = [pod for pod in members if not (pod.get("spec") or {}).get("nodeName")]
+    waiting = [pod for pod in members if not _is_placed(pod)]
     membership = pod_group_of(waiting[0]) if waiting else None
     if membership is None or not (_is_seen(waiting) or _is_late(snapshot, membership, waiting)):
         return  # all have a node, or their scheduler has yet to try
     name = membership.name
-    group = next((each for each in snapshot.of_kind("PodGroup") if name_of(each) == name), None)
+    group = _pod_group(snapshot, name)
     about = Subject("PodGroup", name, snapshot.namespace)
     command = command_of("describe", membership.kinds[0].qualified_name, name, namespace=snapshot.namespace)
     if group is None:
@@ -84,15 +86,46 @@ def gang_causes(snapshot: Snapshot) -> Iterator[Cause]:
             message = f"the pods are members of PodGroup {name}, which does not exist"
             reason = ConditionReason.NO_POD_GROUP
             yield Cause(reason, about, message, remedy_of(reason), command)
+    elif not membership.is_of_kubernetes:
+        yield from _not_scheduled(members, waiting, group, about, command)
+    elif _is_late(snapshot, membership, waiting):
+        present = [pod for pod in members if not has_finished(pod)]
+        yield from _untried(present, waiting, group, about, command)
+
+
+def waits_for_gang(snapshot: Snapshot, pod: Object) -> bool:
+    """Whether a pod without a place waits for that of the other members, too, or they for it."""
+    membership = pod_group_of(pod)
+    if membership is None:
+        return False
+    group = _pod_group(snapshot, membership.name)
+    placed = sum(pod_group_of(each) == membership and _is_placed(each) for each in snapshot.pods)
+    return group is None or placed < _least(group)
+
+
+def gang_remedy(message: str) -> str:
+    """What helps a gang of whose pod the scheduler says this."""
+    if is_refused(message):
+        return "name what differs in all pods of the runtime alike: a gang has one scheduler and one priority"
+    if preempts(message):
+        return "wait: it starts when those pods have ended"
+    return remedy_of(GANG_NOT_SCHEDULED)
+
+
+def said_of_pod_group(snapshot: Snapshot, pod: Object) -> Iterator[str]:
+    """What the PodGroup of a pod says beside it, where Kubernetes itself places the gang."""
+    membership = pod_group_of(pod)
+    group = _pod_group(snapshot, membership.name) if membership is not None else None
+    if membership is None or group is None or not membership.is_of_kubernetes:
         return
-    if _is_late(snapshot, membership, waiting) and _is_placed_singly(group, members, waiting):
-        message = "kube-scheduler says nothing of the PodGroup: it places the pods one by one, so that some hold nodes"
-        remedy = f"have {_GATES} switched on, or name a scheduler that knows PodGroups of scheduling.k8s.io"
-        yield Cause("GangNotHandled", about, message, f"{remedy} in schedulerName of the runtime", command)
-        return
-    if membership.is_of_kubernetes and not _is_seen(waiting) and len(members) >= least_members(group):
-        return  # nobody has tried, which is no matter of the gang
-    yield from _not_scheduled(members, waiting, group, about, command)
+    condition = scheduled(group)
+    if condition.get("status") == "False":
+        yield one_line(f"PodGroup {membership.name}: {condition.get('reason')}: {condition.get('message')}")
+    if is_being_deleted(group):
+        finalizers = ", ".join(map(str, metadata_of(group).get("finalizers") or []))
+        kept = f", which waits for its finalizers ({finalizers})" if finalizers else ""
+        says = "kube-controller-manager takes them off when no pod is left"
+        yield one_line(f"PodGroup {membership.name} is being deleted{kept}: {says}")
 
 
 def gang_notes(snapshot: Snapshot) -> Iterator[str]:
@@ -104,39 +137,55 @@ def gang_notes(snapshot: Snapshot) -> Iterator[str]:
     if any(not scheduling_group(pod) for pod in pods):
         yield (
             "its pods are no gang: the API server has dropped their spec.schedulingGroup, since its feature gate "
-            "GenericWorkload is off"
+            "GenericWorkload is off; have it switched on, and start the training again"
         )
+
+
+def _untried(
+    members: Sequence[Object], waiting: Sequence[Object], group: Object, about: Subject, command: str
+) -> Iterator[Cause]:
+    """Why kube-scheduler does not try a gang: it says nothing of it."""
+    least = least_members(group)
+    if len(members) < least:
+        reason, command = ConditionReason.GANG_INCOMPLETE, command_of("describe", "jobs", namespace=about.namespace)
+        message = f"the gang needs {least} pods at the same time, and {len(members)} exist"
+        yield Cause(reason, about, message, remedy_of(reason), command)
+    elif _is_placed_singly(group, members, waiting):
+        scheduler = mapping_at(waiting[0], "spec").get("schedulerName") or _DEFAULT_SCHEDULER
+        message = f"{scheduler} says nothing of the PodGroup: it places the pods one by one, so that some hold nodes"
+        remedy = f"leave schedulerName of the runtime out: {scheduler} may not know PodGroups of scheduling.k8s.io"
+        if scheduler == _DEFAULT_SCHEDULER:
+            gates = "the feature gate GenericWorkload of kube-scheduler (Kubernetes 1.36: GangScheduling, too)"
+            remedy = f"have {gates} switched on"
+        yield Cause("GangNotHandled", about, message, remedy, command)
 
 
 def _not_scheduled(
     members: Sequence[Object], waiting: Sequence[Object], group: Object, about: Subject, command: str
 ) -> Iterator[Cause]:
-    own = mapping_at(group, "spec").get("schedulingPolicy")
-    least = least_members(group) if own else mapping_at(group, "spec").get("minMember") or len(members)
+    least = _least(group) or len(members)
     if len(members) - len(waiting) >= least:
         return  # those beyond the least number of an elastic training wait for themselves
-    fits, origin = _fitting(members, waiting, group)
+    fits, origin = _fitting(members, waiting)
     text = f"the gang needs {least} pods at the same time: {len(members)} exist, and at most {fits} of them fit now"
     phase = mapping_at(group, "status").get("phase")
     text += f" (phase {phase})" if phase else ""
     text += f"; {origin}" if origin else ""
     remedy = remedy_of(ConditionReason.GANG_INCOMPLETE if len(members) < least else GANG_NOT_SCHEDULED)
-    details = tuple(map(one_line, _of_group(group)))
-    yield Cause(GANG_NOT_SCHEDULED, about, one_line(text), remedy, command, details=details)
+    yield Cause(GANG_NOT_SCHEDULED, about, one_line(text), remedy, command)
 
 
-def _of_group(group: Object) -> Iterator[str]:
-    """What else a PodGroup says."""
-    condition = scheduled(group)
-    if condition.get("status") == "False":
-        yield f"the PodGroup: {condition.get('reason')}: {condition.get('message')}"
-    if is_being_deleted(group):
-        finalizers = ", ".join(map(str, metadata_of(group).get("finalizers") or []))
-        kept = f", which waits for its finalizers ({finalizers})" if finalizers else ""
-        yield f"the PodGroup is being deleted{kept}: kube-controller-manager takes them off when no pod is left"
+def _pod_group(snapshot: Snapshot, name: str) -> Object | None:
+    return next((each for each in snapshot.of_kind("PodGroup") if name_of(each) == name), None)
 
 
-def _fitting(members: Sequence[Object], waiting: Sequence[Object], group: Object) -> tuple[int, str]:
+def _least(group: Object) -> int:
+    """How many pods a PodGroup of any kind needs at the same time; 0 if it does not say."""
+    spec = mapping_at(group, "spec")
+    return least_members(group) if spec.get("schedulingPolicy") else spec.get("minMember") or 0
+
+
+def _fitting(members: Sequence[Object], waiting: Sequence[Object]) -> tuple[int, str]:
     """How many have a place or would have one, and what is said about one that has none."""
     texts = {name_of(pod): str(_scheduled(pod).get("message") or "") for pod in waiting}
     placed = len(members) - len(waiting)
@@ -145,16 +194,13 @@ def _fitting(members: Sequence[Object], waiting: Sequence[Object], group: Object
         origin = _VOLCANO_ORIGIN.search(text)
         if origin is not None:
             return placed + (int(fits[1]) if fits else 0), origin[1]
-    misfits = {name: text for name, text in texts.items() if text and not _is_for_others(text)}
+    misfits = {name: text for name, text in texts.items() if text and not _FOR_OTHERS.search(text)}
     name = min(misfits, default="")
-    condition = scheduled(group)
-    said = [*texts.values(), *([str(condition.get("message"))] if condition.get("status") == "False" else [])]
-    counted = [count for text in said if (count := most_that_fit(text)) is not None]
-    return min([len(members) - len(misfits), *counted]), f"pod {name}: {misfits[name]}" if name else ""
+    return len(members) - len(misfits), f"pod {name}: {misfits[name]}" if name else ""
 
 
-def _is_for_others(text: str) -> bool:
-    return is_of_gang(text) or _FOR_OTHERS.search(text) is not None
+def _is_placed(pod: Object) -> bool:
+    return bool(mapping_at(pod, "spec").get("nodeName"))
 
 
 def _is_seen(waiting: Sequence[Object]) -> bool:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.explain.cause import UNSCHEDULABLE, Cause, Subject, describe, kubectl, one_line, trainer
 from trainer.explain.checkpoints import claim_advice
 from trainer.explain.containers import held_remedy
 from trainer.explain.exits import exit_remedy, is_taken_away
-from trainer.explain.gang import GANG_NOT_SCHEDULED, pod_group_of
+from trainer.explain.gang import gang_remedy, pod_group_of, said_of_pod_group, waits_for_gang
 from trainer.explain.node_room import misfits
 from trainer.explain.remedies import refusal_of, remedy_of
 from trainer.explain.snapshot import Snapshot
@@ -30,16 +31,38 @@ _UNBOUND = re.compile(r"unbound immediate PersistentVolumeClaims|persistentvolum
 _NO_SCHEDULER = re.compile(r"no scheduler called")
 """What the dev cluster says; on others nobody says anything."""
 _NOT_PENDING = frozenset({ConditionReason.JOB_SET_SUSPENDED})
-_ELSEWHERE = _NOT_PENDING | {NODE_NOT_READY, ConditionReason.NO_POD_GROUP, ConditionReason.GANG_INCOMPLETE}
+_OF_GANG = frozenset({ConditionReason.NO_POD_GROUP, ConditionReason.GANG_INCOMPLETE})
+_ELSEWHERE = _NOT_PENDING | _OF_GANG | {NODE_NOT_READY}
 """Reasons that other modules explain."""
+_UNPLACED = _OF_GANG | {UNSCHEDULABLE, ConditionReason.NO_SCHEDULER}
+"""Reasons for which pods of a gang may have no node."""
 
 
 def pod_problems(snapshot: Snapshot) -> Iterator[Cause]:
     """Causes from the objects, else from what the manager has seen of those that could not be read."""
     found = [cause for problem in _present(snapshot) if (cause := _cause(snapshot, problem)) is not None]
+    if _is_of_hidden_gang(snapshot):
+        found = list(_of_hidden_gang(found, _reported(snapshot)))
     yield from found
     if not found and snapshot.could_not_read("jobsets", "jobs", "pods", "events"):
         yield from _reported(snapshot)
+
+
+def _is_of_hidden_gang(snapshot: Snapshot) -> bool:
+    """Whether the manager, which reads the PodGroup of the pods, knows more of their gang."""
+    groups = map(pod_group_of, snapshot.pods) if snapshot.could_not_read("podgroups") else ()
+    return any(group is not None and group.is_of_kubernetes for group in groups)
+
+
+def _of_hidden_gang(found: Iterable[Cause], reported: Iterable[Cause]) -> Iterator[Cause]:
+    """What is found, with what the manager says of the gang; that a scheduler is silent proves nothing here."""
+    said = {each.reason: each for each in reported if each.reason in _UNPLACED}
+    for each in found:
+        if each.reason in said:
+            yield replace(each, message=said.pop(each.reason).message)
+        elif each.reason != ConditionReason.NO_SCHEDULER:
+            yield each
+    yield from said.values()
 
 
 def _present(snapshot: Snapshot) -> Iterator[PodProblem]:
@@ -87,6 +110,7 @@ def _cause(snapshot: Snapshot, problem: PodProblem) -> Cause | None:
     elif problem.reason == UNSCHEDULABLE:
         remedy, command, lacking = _unschedulable(snapshot, problem, command)
         message, further = (lacking[0], (*lacking[1:], message)) if lacking else (message, ())
+        further = (*further, *said_of_pod_group(snapshot, _pod(snapshot, problem) or {}))
     elif problem.reason == ConditionReason.ENDED_AND_HELD:
         pod = _pod(snapshot, problem) or {}
         remedy = held_remedy(pod, pod_life(pod).held_by)
@@ -110,11 +134,10 @@ def _unschedulable(snapshot: Snapshot, problem: PodProblem, command: str) -> tup
     if lacking:
         remedy = "; ".join(dict.fromkeys(each.remedy for each in lacking))
         return one_line(remedy), kubectl("describe", "nodes"), tuple(one_line(each.text) for each in lacking)
-    scarce = scarce_resources(text)
-    if scarce and pod_group_of(pod) is not None:
+    if waits_for_gang(snapshot, pod):
         # A node that is large enough for one of them says nothing of the room that they need together.
-        return remedy_of(GANG_NOT_SCHEDULED), command, ()
-    if snapshot.nodes and scarce:
+        return gang_remedy(text), command, ()
+    if snapshot.nodes and (scarce := scarce_resources(text)):
         there = (one_line(f"a node has enough {' and '.join(scarce)}, which other pods use at present"),)
         return "wait until other pods have ended, or ask for less", kubectl("describe", "nodes"), there
     return remedy_of(problem.reason), command, ()

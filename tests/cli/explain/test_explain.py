@@ -115,7 +115,7 @@ def asked(client: FakeClient) -> list[str]:
             ],
             ["get jobsets", "get podgroups", "get trainjobs", "list events", "list jobs", "list nodes", "list pods"],
             3,
-            "also: GangNotScheduled: the gang needs 2 pods at the same time: 1 exist, and at most 1 of them fit now",
+            "also: GangIncomplete: the gang needs 2 pods at the same time, and 1 exist",
             id="gang-of-kubernetes-1.36",
         ),
         pytest.param(
