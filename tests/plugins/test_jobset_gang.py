@@ -311,3 +311,13 @@ def test_a_preempted_gang_that_fails() -> None:
     assert outcome.culprit is not None
     assert (outcome.culprit.text, outcome.culprit.may_be_of_job) == (BY_SCHEDULER, False)
     assert outcome.culprit.headline() == f"gang: {BY_SCHEDULER.partition(f'{NAME} ')[2]}"
+
+
+def test_a_restarted_gang_that_fails() -> None:
+    """A preemption before a restart that the manager has not seen is no cause of a failure after it."""
+    failed = {"type": "Failed", "status": "True", "reason": "FailedJobs", "message": "jobset failed"}
+    over = RESTARTING | {"status": "False", "lastTransitionTime": "2026-01-01T00:00:06Z"}
+    reader = static_reader(ganged(restarts=1, conditions=[failed, over]), group(PREEMPTED))
+    outcome = JobSetPlugin(reader).terminal_condition(train_job())
+    assert isinstance(outcome, Outcome)
+    assert outcome.culprit is None

@@ -21,6 +21,7 @@ from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import (
     Object,
     ObjectKey,
+    find_condition,
     is_being_deleted,
     mapping_at,
     metadata_of,
@@ -104,7 +105,7 @@ class DeletedPods:
         if found is not None and found.disruption is not None:
             return found
         gang = disruption_of_gang(index)
-        is_of_attempt = gang is not None and gang.since >= newest and gang.since > _last_restart(train_job)
+        is_of_attempt = gang is not None and gang.since >= newest and gang.since > _last_restart(train_job, jobset)
         return gang if is_of_attempt else found
 
     def _note(self, pod: CachedObject, *, is_known: bool) -> None:
@@ -163,11 +164,17 @@ def stop_of(train_job: TrainJob) -> Condition | None:
     return next(held, None)
 
 
-def _last_restart(train_job: TrainJob) -> str:
-    """When a restart has begun or ended, as the condition says: what was before is of an earlier attempt."""
+def _last_restart(train_job: TrainJob, jobset: Object) -> str:
+    """When a restart has begun or ended, as the conditions say: what was before is of an earlier attempt.
+
+    A manager that was away during a restart has not written its own condition; JobSet's ends with it.
+    """
     conditions = (train_job.status and train_job.status.conditions) or ()
-    restarts = (each.last_transition_time for each in conditions if each.type == ConditionType.RESTARTING)
-    return next(restarts, "")
+    restarts = [each.last_transition_time for each in conditions if each.type == ConditionType.RESTARTING]
+    of_jobset = find_condition(jobset, "RestartingJobSet") or {}
+    if of_jobset.get("status") == "False":
+        restarts.append(str(of_jobset.get("lastTransitionTime") or ""))
+    return max(restarts, default="")
 
 
 def said_by(stop: Condition | None, reason: ConditionReason) -> str:
