@@ -54,6 +54,7 @@ GOING = {"deletionTimestamp": FIRST, "finalizers": ["scheduling.k8s.io/podgroup-
 
 REFUSED = "all pods in a single pod group should have the same priority as the pod group's priority, got 0 and 1000"
 PREEMPTS = "pod group is waiting for preemption to complete"
+ONE_NODE = "0/1 nodes are available: 1 Insufficient cpu."
 ALL_AT_ONCE = "wait for room for all of them at once, or ask for fewer nodes or less on each"
 
 
@@ -101,6 +102,13 @@ ALL_AT_ONCE = "wait for room for all of them at once, or ask for fewer nodes or 
             "wait for room, or ask for less",
             (),
             id="more-than-an-elastic-training-needs",
+        ),
+        pytest.param(
+            (placed(0), placed(1), *members(*[ONE_NODE] * 3)[2:], group(SCHEDULED, least=2), node()),
+            f"1 pod cannot start: too little cpu: pod demo-node-0-2-abcde: {ONE_NODE}",
+            "wait for room, or ask for less",
+            (),
+            id="room-that-other-members-use",
         ),
     ],
 )

@@ -134,9 +134,9 @@ def _unschedulable(snapshot: Snapshot, problem: PodProblem, command: str) -> tup
     if lacking:
         remedy = "; ".join(dict.fromkeys(each.remedy for each in lacking))
         return one_line(remedy), kubectl("describe", "nodes"), tuple(one_line(each.text) for each in lacking)
-    if waits_for_gang(snapshot, pod):
+    if pod_group_of(pod) is not None:
         # A node that is large enough for one of them says nothing of the room that they need together.
-        return gang_remedy(text), command, ()
+        return gang_remedy(text) if waits_for_gang(snapshot, pod) else remedy_of(problem.reason), command, ()
     if snapshot.nodes and (scarce := scarce_resources(text)):
         there = (one_line(f"a node has enough {' and '.join(scarce)}, which other pods use at present"),)
         return "wait until other pods have ended, or ask for less", kubectl("describe", "nodes"), there
