@@ -115,6 +115,16 @@ def members(*messages: str | None) -> list[Object]:
             id="none-has-a-place",
         ),
         pytest.param(
+            members(*[OWN] * 20),
+            group(least=20),
+            (
+                "Unschedulable",
+                "the gang of 20 pods does not fit: none of them has a place",
+                f"too little nvidia.com/gpu: for example pod demo-node-0-0-abcde: {OWN}",
+            ),
+            id="none-of-many-has-a-place",
+        ),
+        pytest.param(
             members(*[OWN] * 18, OF_GANG),
             group(least=19),
             (

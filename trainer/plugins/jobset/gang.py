@@ -32,7 +32,7 @@ from trainer.workloads.scheduling_groups import (
 )
 
 _EXACT = 16
-"""Up to so many pods without a place are counted one by one: each change of the number is written."""
+"""Up to so many pods without a place, and all of a gang, are counted exactly: each change of the number is written."""
 _DEBOUNCE = 30
 """Seconds for which pods without a word of their scheduler are on their way."""
 _UNSCHEDULABLE = "Unschedulable"
@@ -109,7 +109,8 @@ class Gang:
             return f"the scheduler refuses the gang of {self.least} pods"
         if any(map(preempts, said)):
             return f"the gang of {self.least} pods waits for the pods to go whose room it gets"
-        apart = misfits if misfits <= _EXACT else 1 << (misfits.bit_length() - 1)
+        is_exact = misfits <= _EXACT or misfits == len(self.members)
+        apart = misfits if is_exact else 1 << (misfits.bit_length() - 1)
         counted = [count for text in said if (count := most_that_fit(text)) is not None]
         fit = min([len(self.members) - apart, *counted])
         gang = f"the gang of {self.least} pods does not fit"
