@@ -191,6 +191,18 @@ def test_victims_that_are_going() -> None:
     assert set(held) == {"pod-0", "pod-1"}
 
 
+def test_two_gangs_that_preempt() -> None:
+    """A pod that goes for the first of them goes once, and the second does not take its room."""
+    placed = [low("a", priority=5), low("b", priority=1)]
+    waiting = [
+        candidate(name, {GPU: 1}, schedulingGroup={"podGroupName": name}, priority=10) for name in ("first", "second")
+    ]
+    state = GangState({"schedulingPolicy": {"gang": {"minCount": 1}}, "priority": 10}, 1)
+    placement = Placement(Room(make_node(), placed), lambda _: state, preempts=True)
+    placement.place(waiting)
+    assert [pod.key.name for unit in placement.victims for pod in unit] == ["b", "a"]
+
+
 def test_priorities_of_a_gang() -> None:
     """kube-scheduler does not schedule a gang with pods of another priority than that of their PodGroup."""
     victims, held = preempt({"priority": 7}, low("a", 2))

@@ -122,7 +122,7 @@ class Placement:
             return False
         victims = [unit for unit in units if not self._spares(unit)]
         self._take(*victims)
-        self.victims += victims
+        self.victims += [unit for unit in victims if unit not in self.victims]
         self._hold_all(fitting, lambda _: texts.PREEMPTING)
         self.held |= {member: texts.no_fit(member, refusal, self.room) for member, refusal in misfits}
         return True
