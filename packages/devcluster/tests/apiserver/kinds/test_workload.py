@@ -49,6 +49,12 @@ def workload(*templates: Object) -> Object:
             "must be greater than or equal to 1",
             id="nobody",
         ),
+        pytest.param(
+            {"schedulingPolicy": {"gang": {}}},
+            "schedulingPolicy.gang.minCount",
+            "must be greater than or equal to 1",
+            id="no number",
+        ),
         pytest.param({"disruptionMode": {}}, "disruptionMode", "must specify one of: `all`, `single`", id="no mode"),
         pytest.param(
             {"workloadRef": {"workloadName": "job", "templateName": "a.b"}},
@@ -69,6 +75,14 @@ def test_specification(spec: Object, field: str, detail: str) -> None:
     assert [cause.path for cause in causes] == [f"spec.{field}"]
     assert [cause.path for cause in of_template] == [f"spec.podGroupTemplates[0].{field}"]
     assert detail in str(causes[0])
+
+
+@pytest.mark.parametrize("obj", [{}, {"spec": None}], ids=["absent", "null"])
+def test_no_specification(obj: Object) -> None:
+    """What it lacks is named."""
+    _, causes = created(PodGroupStrategy(), {"metadata": {"name": "gang"}, **obj})
+    assert [cause.path for cause in causes] == ["spec.schedulingPolicy"]
+    assert created(WorkloadStrategy(), {"metadata": {"name": "job"}, **obj})[1] == []
 
 
 def test_templates() -> None:

@@ -8,13 +8,31 @@ from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.objects import Object, mapping_at
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import Strategy, WriteContext
-from trainer_devcluster.apiserver.kinds.fields import IMMUTABLE, dicts
+from trainer_devcluster.apiserver.kinds.fields import IMMUTABLE, dicts, section
 from trainer_devcluster.apiserver.kinds.priority_class import admit_priority
 from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
 from trainer_devcluster.workload_api import POD_GROUPS, PROTECTION, WORKLOADS
 
 
-class PodGroupStrategy(Strategy):
+class _GangStrategy(Strategy):
+    """What both kinds have in common."""
+
+    def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature
+        """Take an absent specification for an empty one, of which validation says what it lacks."""
+        section(obj, "spec")
+
+    def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
+        """Drop the fields of gates that are off."""
+        self.prepare_for_update(obj, {"spec": {}}, context)
+
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
+        """Check that nothing but `minCount` of a PodGroup changes."""
+        if context.subresource == "status":
+            return []
+        return [*_validate_fixed(obj["spec"], old["spec"]), *self.validate(obj, context)]
+
+
+class PodGroupStrategy(_GangStrategy):
     """scheduling.k8s.io PodGroup."""
 
     def admit(self, obj: Object, context: WriteContext) -> None:
@@ -28,10 +46,6 @@ class PodGroupStrategy(Strategy):
         if PROTECTION not in finalizers:
             finalizers.append(PROTECTION)
 
-    def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
-        """Drop the fields of gates that are off."""
-        self.prepare_for_update(obj, {"spec": {}}, context)
-
     def prepare_for_update(self, obj: Object, old: Object, context: WriteContext) -> None:
         """Drop those that the object did not have before."""
         _drop_disabled(obj["spec"], old["spec"], context)
@@ -40,19 +54,9 @@ class PodGroupStrategy(Strategy):
         """Check the specification."""
         return list(_validate_group(obj["spec"], "spec"))
 
-    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
-        """Check that nothing but `minCount` changes."""
-        if context.subresource == "status":
-            return []
-        return [*_validate_fixed(obj["spec"], old["spec"]), *self.validate(obj, context)]
 
-
-class WorkloadStrategy(Strategy):
+class WorkloadStrategy(_GangStrategy):
     """scheduling.k8s.io Workload."""
-
-    def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
-        """Drop the fields of gates that are off."""
-        self.prepare_for_update(obj, {"spec": {}}, context)
 
     def prepare_for_update(self, obj: Object, old: Object, context: WriteContext) -> None:
         """Drop those that the object did not have before."""
@@ -69,10 +73,6 @@ class WorkloadStrategy(Strategy):
             causes += _validate_group(template, path)
         return causes
 
-    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
-        """Check that nothing changes."""
-        return [*_validate_fixed(obj["spec"], old["spec"]), *self.validate(obj, context)]
-
 
 def _drop_disabled(spec: Object, old: Object, context: WriteContext) -> None:
     for field, is_enabled in (
@@ -87,8 +87,8 @@ def _validate_group(spec: Object, path: str) -> Iterator[FieldError]:
     """What is wrong with the specification of a PodGroup, or with a template."""
     policy = mapping_at(spec, "schedulingPolicy")
     yield from _validate_union(policy, f"{path}.schedulingPolicy", ("basic", "gang"))
-    least = mapping_at(policy, "gang").get("minCount", 1)
-    if least < 1:
+    least = mapping_at(policy, "gang").get("minCount") or 0
+    if policy.get("gang") is not None and least < 1:
         yield invalid(f"{path}.schedulingPolicy.gang.minCount", least, "must be greater than or equal to 1")
     if (mode := spec.get("disruptionMode")) is not None:
         yield from _validate_union(mode, f"{path}.disruptionMode", ("all", "single"))
