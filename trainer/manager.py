@@ -179,18 +179,9 @@ def build_manager(
     live = LiveRuntimes(controller.runtimes, manager.api_reader, pipeline.gang)
     if served.version == "v1alpha1":
         register_finalizer_removal(manager, only_namespace)
-        admission: AdmissionHandlers = V1Alpha1Admission(
-            pipeline,
-            live,
-            manager.clock,
-            metrics=manager.metrics,
-            has_priority_class=priority_classes_of(manager.api_reader),
-        )
-    else:
-        admission = AdmissionHandlers(pipeline, live, metrics=manager.metrics)
     webhooks = Webhooks()
     webhooks.add(
-        admission,
+        _admission(manager, served.version, pipeline, live),
         validating=configuration.webhook.validating_webhook_configuration_name,
         mutating=configuration.webhook.mutating_webhook_configuration_name,
     )
@@ -199,6 +190,15 @@ def build_manager(
         register(manager, webhooks, context)
     add_servers(manager, configuration, webhooks, certificates)
     return manager
+
+
+def _admission(manager: Manager, version: Version, pipeline: Pipeline, live: LiveRuntimes) -> AdmissionHandlers:
+    if version != "v1alpha1":
+        return AdmissionHandlers(pipeline, live, metrics=manager.metrics)
+    has_priority_class = priority_classes_of(manager.api_reader)
+    return V1Alpha1Admission(
+        pipeline, live, manager.clock, metrics=manager.metrics, has_priority_class=has_priority_class
+    )
 
 
 async def run_manager(

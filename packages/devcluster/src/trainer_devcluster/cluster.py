@@ -234,9 +234,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         type=_read_by(FeatureGates.parse),
         default=DEFAULT_FEATURE_GATES,
         metavar="NAME=true|false,...",
-        help="features to switch on or off; ElasticJobSet (default: false) lets the Jobs of a JobSet be resized; "
-        "WatchList (true) serves streaming lists; GenericWorkload (false) serves the Workload API, and GangScheduling "
-        "(false) schedules its PodGroups as gangs",
+        help="features to switch on or off; ElasticJobSet (default: false) resizes Jobs of a JobSet, WatchList (true) "
+        "streams lists, GenericWorkload (false) serves the Workload API, GangScheduling (false) schedules its gangs",
     )
     parser.add_argument(
         "--audit-log-path",
