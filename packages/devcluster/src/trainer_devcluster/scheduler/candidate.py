@@ -5,8 +5,8 @@
 * **Volcano**: the annotation `scheduling.k8s.io/group-name` does.
 
 The stand-in looks at all pods of a gang at once, so that none holds room while it waits for others: they are bound
-together when as many fit as `minMember` asks for and the node has `minResources`. Queues, priorities between gangs and
-network topology are not regarded. A pod of theirs that names no PodGroup is scheduled like any other.
+together when as many fit as `minCount` or `minMember` asks for and the node has `minResources`. Queues and topology are
+not regarded. A pod of theirs that names no PodGroup is scheduled like any other.
 """
 
 from __future__ import annotations
