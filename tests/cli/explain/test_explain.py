@@ -113,7 +113,11 @@ def asked(client: FakeClient) -> list[str]:
                     "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
                 },
             ],
-            ["get jobsets", "get podgroups", "get trainjobs", "list events", "list jobs", "list nodes", "list pods"],
+            [
+                "get jobsets",
+                *["get podgroups"] * 2,  # there is none of the version of Kubernetes 1.37
+                *("get trainjobs", "list events", "list jobs", "list nodes", "list pods"),
+            ],
             3,
             "also: GangIncomplete: the gang needs 2 pods at the same time, and 1 exist",
             id="gang-of-kubernetes-1.36",
