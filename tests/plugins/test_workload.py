@@ -19,9 +19,11 @@ from trainer.plugins.jax.plugin import Jax
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.mpi.plugin import MPI
 from trainer.plugins.plainml import PlainML
+from trainer.plugins.tensorflow import TensorFlow
 from trainer.plugins.torch.plugin import Torch
 from trainer.plugins.workload.plugin import Workload
 from trainer.plugins.workload.versions import CLAIMS, DISRUPTION, TOPOLOGY, V1ALPHA2, V1BETA1, WorkloadVersion
+from trainer.v1alpha1.profile import V1ALPHA1_PROFILE
 from trainer.workloads import JOBSETS
 
 GROUP = unique_name(train_job(), "trainer")
@@ -201,6 +203,51 @@ def test_what_the_gates_of_the_cluster_refuse(workload: Object, refused: str, fi
     (error,) = pipeline(reader).review(train_job(), blueprint(workload=workload)).errors
     assert (str(error), error.code) == (f"{POLICY}.{field}: Forbidden: {GATE.format(gate)}", CLUSTER_LACKS)
     assert pipeline(reader).review(train_job(), blueprint(workload={"disruptionMode": "Pod"})).errors == ()
+
+
+@pytest.mark.parametrize(
+    ("workload", "trial", "error"),
+    [
+        pytest.param({"topologyKey": "a/b"}, TOPOLOGY, "TopologyAwareWorkloadScheduling", id="topology"),
+        pytest.param({"disruptionMode": "PodGroup"}, DISRUPTION, "WorkloadAwarePreemption", id="disruption"),
+        pytest.param({}, None, "install JobSet v0.12 or later", id="old-jobset"),
+    ],
+)
+def test_what_is_refused_is_not_left_out(workload: Object, trial: str | None, error: str) -> None:
+    """Where admission only warns, as in v1alpha1, no gang is made of less; one that exists goes on."""
+    reader = cluster(V1ALPHA2, *([trial] if trial else []))
+    if trial is None:
+        reader.refusals = {(JOBSETS, "workload-membership"): "dropped"}
+    found = blueprint(replicated_job("node"), workload=workload)
+    v1alpha1 = Pipeline(pipeline(reader).plugins, profile=V1ALPHA1_PROFILE)
+    with pytest.raises(BuildError, match=error):
+        v1alpha1.build(train_job(), found)
+
+    metadata = {"name": GROUP, "namespace": "default"}
+    reader.add({"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": metadata})
+
+    assert {each.resource.kind for each in v1alpha1.build(train_job(), found)} == {"Workload", "PodGroup", "JobSet"}
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        pytest.param({"dependsOn": [{"name": "ps", "status": "Ready"}]}, id="dependsOn"),
+        pytest.param({}, id="in-order"),
+    ],
+)
+def test_members_that_wait_for_each_other(order: Object) -> None:
+    """They would never find a place together: none of them is created before the others have one."""
+    jobs = replicated_job("ps", {"name": "tensorflow", "image": "i"}), replicated_job("node", **order)
+    jobset = {} if order else {"startupPolicy": {"startupPolicyOrder": "InOrder"}}
+    reader = cluster()
+    plugins = Registry([TensorFlow(), Workload(reader), JobSetPlugin(reader)])
+    found = blueprint(*jobs, policy={"numNodes": 2, "tensorflow": {}}, **jobset)
+    (error,) = Pipeline(plugins).review(train_job(), found).errors
+    assert str(error) == (
+        "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].dependsOn[0].name: Invalid value: "
+        '"ps": must be no member of the gang, whose pods start together; podGroupPolicy: {} is no gang'
+    )
 
 
 def test_without_the_api() -> None:

@@ -86,13 +86,7 @@ class Workload:
         policy = info.pod_group_policy.workload
         if policy is None:
             return
-        version = served_version(self._reader)
-        if version is None:
-            yield _unserved(info)
-        else:
-            yield from self._refused(version, policy, info)
-        if self._reader.refusal(JOBSETS, MEMBERSHIP):
-            yield forbidden(f"{info.runtime} {_field()}", _OLD_JOBSET, code=CLUSTER_LACKS)
+        yield from self._lacking(info, policy)
         yield from _claim_errors(info, policy)
         yield from _mixed(info)
         if not info.has_default_gang:  # which is for schedulers that know it
@@ -110,7 +104,7 @@ class Workload:
         """The Workload and its PodGroup; none if the gang would have no members.
 
         Raises:
-            BuildError: the cluster does not serve them, so that the pods would wait for them.
+            BuildError: the pods would never start, or the cluster would make less of the gang than is asked for.
         """
         policy = info.pod_group_policy.workload
         size = sum(pod_set.least for pod_set in _gang(info)) if policy is not None else 0
@@ -119,20 +113,30 @@ class Workload:
         version = served_version(self._reader)
         if version is None:
             raise BuildError(_unserved(info))
+        name = unique_name(train_job, TEMPLATE)
+        errors = [*_order_errors(info)]
+        if self._reader.get(version.pod_groups, ObjectKey(train_job.metadata.namespace or "", name)) is None:
+            errors += self._lacking(info, policy)
+        if errors:
+            raise BuildError(*errors)
         group = self._group(info, policy, version, size)
         controller = {"apiGroup": TRAIN_JOBS.group, "kind": TRAIN_JOBS.kind, "name": info.job_name}
         templates = {"controllerRef": controller, "podGroupTemplates": [{"name": TEMPLATE} | group]}
         yield self._component(version.workloads, info.job_name, templates, train_job)
         reference = version.template_reference(info.job_name, TEMPLATE)
-        name = unique_name(train_job, TEMPLATE)
         yield self._component(version.pod_groups, name, reference | group, train_job, awaits=_UNPROTECTED)
 
     def _accepts(self, version: WorkloadVersion, trial: str) -> bool:
         return not self._reader.refusal(version.pod_groups, trial)
 
-    def _refused(
-        self, version: WorkloadVersion, policy: WorkloadPodGroupPolicySource, info: RuntimeInfo
-    ) -> Iterator[FieldError]:
+    def _lacking(self, info: RuntimeInfo, policy: WorkloadPodGroupPolicySource) -> Iterator[FieldError]:
+        """What the cluster does not serve, or refuses."""
+        if self._reader.refusal(JOBSETS, MEMBERSHIP):
+            yield forbidden(f"{info.runtime} {_field()}", _OLD_JOBSET, code=CLUSTER_LACKS)
+        version = served_version(self._reader)
+        if version is None:
+            yield _unserved(info)
+            return
         if policy.topology_key is not None and not self._accepts(version, TOPOLOGY):
             yield _lacks_gate(info, TOPOLOGY)
         if policy.disruption_mode == "PodGroup" and not self._accepts(version, DISRUPTION):
@@ -206,6 +210,18 @@ def _mixed(info: RuntimeInfo) -> Iterator[FieldError]:
                 path = f"spec.template.spec.replicatedJobs[{pod_set.name}].template.spec.template.spec.{name}"
                 rule = f"must be that of {gang[0].name}, {stated[0] or 'none'}: all pods of a gang have the same"
                 yield invalid(f"{info.runtime} {path}", value, rule)
+
+
+def _order_errors(info: RuntimeInfo) -> Iterator[FieldError]:
+    """Members that start after other members, which wait for them to find a place together; sizes are final."""
+    gang = [each for each in _gang(info) if each.least]
+    names = {each.name for each in gang}
+    for pod_set in gang:
+        for index, dependency in enumerate(info.job_of(pod_set).depends_on or []):
+            if dependency.name in names:
+                path = f"spec.template.spec.replicatedJobs[{pod_set.name}].dependsOn[{index}].name"
+                rule = "must be no member of the gang, whose pods start together; podGroupPolicy: {} is no gang"
+                yield invalid(f"{info.runtime} {path}", dependency.name, rule)
 
 
 def _claim_errors(info: RuntimeInfo, policy: WorkloadPodGroupPolicySource) -> Iterator[FieldError]:
