@@ -6,6 +6,7 @@ import pytest
 
 from tests.controllers.conftest import Cluster
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
+from trainer.framework.runtimes.runtimes import RUNTIME_DIGEST
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import CONFIG_MAPS, LIMIT_RANGES, RUNTIME_CLASSES, Resource
@@ -290,3 +291,39 @@ async def test_an_upgrade_of_kubernetes(cluster: Cluster, runs: bool) -> None:
         assert group["spec"]["workloadRef"] == {"workloadName": "demo", "templateName": "trainer"}
         assert cluster.jobset == jobset
         assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", "Succeeded to create Jobs")
+
+
+FOREIGN: Object = {
+    "apiVersion": VERSION.workloads.api_version,
+    "kind": "Workload",
+    "metadata": {"name": "demo", "namespace": "default"},
+    "spec": {},
+}
+
+
+@pytest.mark.parametrize("is_foreign", [pytest.param(True, id="foreign"), pytest.param(False, id="refused")])
+async def test_suspension_needs_no_group(cluster: Cluster, is_foreign: bool) -> None:
+    """Who deletes what belongs to the gang, and lets nothing take its place, cannot keep its pods running."""
+    serve_workloads(cluster)
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.run_jobset(active=1, ready=1)
+        lost = VERSION.workloads if is_foreign else VERSION.pod_groups
+        if not is_foreign:
+            error = statuses.invalid("PodGroup", lost.group, "demo", [FieldError("", "exceeded quota")])
+            cluster.client.faults.fail(error, verb="apply", resource=lost, times=None)
+        (found,) = cluster.client.objects(lost)
+        cluster.client.remove(lost, name_of(found), "default")
+        if is_foreign:
+            cluster.client.add(FOREIGN)
+        digest = cluster.jobset["metadata"]["annotations"][RUNTIME_DIGEST]
+        await cluster.change(cluster.train_job, suspend=True)
+        assert cluster.jobset["spec"]["suspend"]
+        assert cluster.jobset["metadata"]["annotations"][RUNTIME_DIGEST] == digest
+        created = cluster.condition("Created")
+        assert created is not None
+        assert ("does not belong" if is_foreign else "exceeded quota") in created[2]
+
+        cluster.forget_requests()
+        await cluster.clock.advance(20)
+        assert [each for each in cluster.writes if each.resource == JOBSETS] == []

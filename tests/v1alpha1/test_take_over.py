@@ -14,9 +14,10 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.plugin_api.component import ADOPTED
 from trainer.framework.runtimes.runtimes import RUNTIME_DIGEST
-from trainer.kube.objects import Object, find_condition, name_of
+from trainer.kube.objects import Object, annotations_of, find_condition, name_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer.plugins.coscheduling import POD_GROUPS
+from trainer.plugins.workload.versions import V1BETA1
 from trainer.v1alpha1.client import SERVED
 from trainer.v1alpha1.discovery import Served
 from trainer.workloads import JOBSETS
@@ -389,3 +390,22 @@ async def test_nothing_to_do(cluster: Cluster, suspend: bool, is_adopted: bool) 
             metadata = jobset["metadata"] | {"labels": {"touched": str(number)}}
             await cluster.put(jobset | {"metadata": metadata})
         assert cluster.client.requests == []
+
+
+async def test_nothing_of_its_own(cluster: Cluster) -> None:
+    """A gang that is suspended while the cluster does not serve its PodGroups keeps the record of its runtime."""
+    kinds = V1BETA1.pod_groups, V1BETA1.workloads
+    for kind in kinds:
+        cluster.client.serve(kind)
+    cluster.client.add(TORCH | {"spec": TORCH["spec"] | {"podGroupPolicy": {"workload": {}}}})
+    async with cluster.managed():
+        job = released.train_job("demo", "blueprint", trainer={"command": ["train"]})
+        await cluster.put(job | {"metadata": job["metadata"] | {"namespace": "default"}})
+        digest = annotations_of(cluster.jobset)[RUNTIME_DIGEST]
+        for kind in kinds:
+            cluster.client.withdraw(kind)
+        await cluster.clock.advance(60)
+        await cluster.change(cluster.train_job, suspend=True)
+        await cluster.clock.advance(10)
+        found = annotations_of(cluster.jobset)
+        assert (is_suspended(cluster), found.get(RUNTIME_DIGEST), ADOPTED in found) == (True, digest, False)

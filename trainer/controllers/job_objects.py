@@ -217,12 +217,13 @@ class JobObjects:
                 note=_former(found) if found.is_former else "",
             )
         except BuildError as error:
-            existing = self._pipeline.suspension(job.model) if was_created else []
+            digest = built_on or ""
+            existing = self._suspension(job, digest) if was_created else []
             if not existing:
                 raise
             # The training goes on: only suspend is applied to its objects.
             note = f"; later changes, except of suspend, are not applied: {error}"
-            return _Plan(existing, note=note)
+            return _Plan(existing, runtime_digest=digest, note=note)
 
     def _check_bounds(self, obj: Object) -> None:
         """Refuse a TrainJob that exceeds the bounds of the CRD because it was stored under an older one."""
@@ -255,6 +256,7 @@ class JobObjects:
         except _UNREPORTED:
             raise
         except (ApiError, ForeignObjectError, BuildDefectError) as error:
+            await self._suspend(job, plan.runtime_digest)
             if not exists or isinstance(error, ForeignObjectError):
                 return _failed(error, is_retried=True), False
             note = f"; later changes are not applied: {error}"
@@ -270,6 +272,15 @@ class JobObjects:
             retry_after=RETRY_AFTER if result.rejected else None,
         )
         return ensured, result.is_held
+
+    async def _suspend(self, job: Job, digest: str) -> None:
+        """Suspend what runs the pods although another object is not accepted: the pods hold what others wait for."""
+        if job.model.spec.suspend:
+            with suppress(ApiError, ForeignObjectError, BuildDefectError):  # it may be what was not accepted
+                await self._deployer.deploy(job.stored, self._suspension(job, digest))
+
+    def _suspension(self, job: Job, digest: str) -> list[Component]:
+        return [replace(each, runtime_digest=digest) for each in self._pipeline.suspension(job.model)]
 
     def _existing(
         self,
