@@ -79,12 +79,12 @@ class Configuration(ApiModel):
     """Which plugins are used, and their settings."""
     gang_scheduling: GangScheduling = "none"
     """Gang scheduling of trainings whose runtime has no podGroupPolicy: `workload` (the Workload API of Kubernetes 1.36
-    and later), `coscheduling`, `volcano`, `auto` (`workload` where the cluster serves it, else none) or `none`.
+    and later), `coscheduling`, `volcano`, `auto` (`workload` where the cluster has what it needs, else none) or `none`.
     Defaults to none: nothing has to be installed. A runtime whose pods name another scheduler is left alone. A TrainJob
     keeps what it was first built with."""
     gang_scheduler_name: Annotated[str, Field(json_schema_extra=text(pattern=patterns.OBJECT_NAME, longest=253))] = ""
-    """Scheduler of the pods to which gangScheduling applies and whose runtime names none. Defaults to "": that which
-    comes with the gang scheduler, `volcano` or `scheduler-plugins-scheduler`; the default scheduler for `workload`."""
+    """Scheduler of the pods to which gangScheduling applies and whose runtime names none. Defaults to "": the usual one
+    of the gang scheduler, such as `volcano`."""
     devices: Annotated[list[DeviceConfiguration], Field(max_length=100)] = Field(default_factory=list)
     """Further names of devices, which come before the usual ones. Defaults to none: those of the common makers of
     devices are known."""
