@@ -344,6 +344,20 @@ def test_scheduler(scheduler: str | None, warned: bool) -> None:
     assert [str(warning) for warning in review.warnings] == ([f"{NODE}.schedulerName: {text}"] if warned else [])
 
 
+def test_priorities_under_the_setting() -> None:
+    """Whose runtime asks for no gang learns how it stays so."""
+    launcher, node = replicated_job("launcher"), replicated_job("node", pod={"priorityClassName": "low"})
+    found = DefaultGang(lambda: "workload").applied(
+        runtime_object(launcher, node, policy={"numNodes": 2, "mpi": {"runLauncherAsNode": True}})
+    )
+    (error,) = pipeline().review(train_job(**MPIRUN), ClusterTrainingRuntime.from_object(found)).errors
+    assert str(error).endswith(
+        '[node].template.spec.template.spec.priorityClassName: Invalid value: "low": must be that of launcher, none: '
+        "all pods of a gang have the same; podGroupPolicy: {} in the runtime keeps gangScheduling of the manager's "
+        "configuration from making a gang"
+    )
+
+
 def test_a_scheduler_of_the_setting() -> None:
     """Nobody who trains is warned of a profile of kube-scheduler that the manager's configuration names."""
     applied = DefaultGang(lambda: "workload", "packing").applied(runtime_object(replicated_job("node")))

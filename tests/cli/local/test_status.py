@@ -125,9 +125,7 @@ def test_what_the_user_may_not_try(served: FakeClient) -> None:
     served.close_gate(V1BETA1.pod_groups, "spec.resourceClaims", drops=True)
     served.faults.fail(ForbiddenError(403, "no right"), verb="create", resource=JOBSETS)
     _, lines, _ = run("--context", "of-the-test")
-    text = (
-        "resourceClaims: needs DRAWorkloadResourceClaims; what feature gates refuse is unknown: no right"
-    )
+    text = "resourceClaims: needs DRAWorkloadResourceClaims; what feature gates refuse is unknown: no right"
     assert lines["gangs"] == f"Workload API v1beta1 ({text}), coscheduling no, Volcano no"
 
 

@@ -59,6 +59,7 @@ _UNSERVED = (
 _OLD_JOBSET = "the JobSet of the cluster does not keep schedulingGroup of pods; install JobSet v0.12 or later"
 _UNPROTECTED = "kube-controller-manager has taken its finalizer off, which it does when no pod is a member any more"
 _DEFAULT_SCHEDULER = "default-scheduler"
+_NO_GANG = "; podGroupPolicy: {} in the runtime keeps gangScheduling of the manager's configuration from making a gang"
 _OTHER_SCHEDULER = (
     "is {scheduler}, which may not know PodGroups of Kubernetes and then decides about each pod alone; leave it out "
     "for the default scheduler"
@@ -202,13 +203,15 @@ def _lacks_gate(info: RuntimeInfo, name: str) -> FieldError:
 
 def _mixed(info: RuntimeInfo) -> Iterator[FieldError]:
     """Pods of other schedulers or priorities than the first, with which kube-scheduler places none of the gang."""
-    gang = _gang(info)
+    gang, remedy = _gang(info), _NO_GANG if info.has_default_gang else ""
     for name, default in (("schedulerName", _DEFAULT_SCHEDULER), ("priorityClassName", "")):
         stated = [_pod_spec(info, pod_set).get(name) or default for pod_set in gang]
         for pod_set, value in zip(gang, stated, strict=True):
             if value != stated[0]:
                 path = f"spec.template.spec.replicatedJobs[{pod_set.name}].template.spec.template.spec.{name}"
-                rule = f"must be that of {gang[0].name}, {stated[0] or 'none'}: all pods of a gang have the same"
+                rule = (
+                    f"must be that of {gang[0].name}, {stated[0] or 'none'}: all pods of a gang have the same{remedy}"
+                )
                 yield invalid(f"{info.runtime} {path}", value, rule)
 
 
