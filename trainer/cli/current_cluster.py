@@ -48,6 +48,12 @@ def current_cluster(kubeconfig: Path | None, context: str | None, *, pod_first: 
     return (None if is_decided else _of_up(context)) or ConnectionOptions(context=context)
 
 
+def is_of_up(kubeconfig: Path | None, contexts: Contexts) -> bool:
+    """Whether `--kubeconfig`, else $KUBECONFIG, is that of `trainer up`, or neither is given. Blocks."""
+    named = kubeconfig or os.environ.get("KUBECONFIG")
+    return not named or Path(named).resolve() == contexts.path.resolve()
+
+
 def _of_up(context: str | None) -> ConnectionOptions | None:
     """The cluster of `trainer up` that is meant; None where kubectl's default is.
 
@@ -129,7 +135,7 @@ def identity_of_current(kubeconfig: Path | None, context: str | None) -> str:
     """
     named = str(kubeconfig or os.environ.get("KUBECONFIG") or "")
     contexts, state = Contexts.of_user(), None
-    if named in {"", str(contexts.path)}:
+    if is_of_up(kubeconfig, contexts):
         name = contexts.cluster_of(context) if context else contexts.current_cluster
         state = StateDirectory.of_user(name or DEFAULT) if name or not (named or context) else None
     known = state.identity() if state is not None else ""

@@ -190,6 +190,19 @@ def test_without_a_cluster(opened: list[ConnectionOptions]) -> None:
     assert opened == []
 
 
+def test_the_kubeconfig_of_trainer_up(
+    opened: list[ConnectionOptions], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """However its path is written, it is that of the dev cluster."""
+    (tmp_path / "link").symlink_to(tmp_path / "state", target_is_directory=True)
+    monkeypatch.chdir(tmp_path)
+    for path in (tmp_path / "state/trainer/kubeconfig", "state/trainer/kubeconfig", "link/trainer/kubeconfig"):
+        monkeypatch.setenv("KUBECONFIG", str(path))
+        code, lines, _ = run()
+        assert (code, lines["manager"]) == (1, "not running; trainer up starts it")
+    assert opened == []
+
+
 @pytest.mark.usefixtures("opened")
 def test_a_cluster_that_does_not_answer(served: FakeClient) -> None:
     """The error says so."""

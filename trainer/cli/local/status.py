@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Awaitable
 from datetime import UTC, datetime
@@ -16,7 +15,7 @@ from anyio.to_thread import run_sync
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.console import duration, say
-from trainer.cli.current_cluster import current_cluster, warning_user
+from trainer.cli.current_cluster import current_cluster, is_of_up, warning_user
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.jobs.state import JobState
 from trainer.cli.local.cluster_list import list_clusters
@@ -73,7 +72,7 @@ def status(
 def _dev_cluster(kubeconfig: Path | None, context: str | None) -> StateDirectory | None:
     """The cluster of `trainer up` that is meant; None where it is another one."""
     contexts = Contexts.of_user()
-    if str(kubeconfig or os.environ.get("KUBECONFIG") or contexts.path) != str(contexts.path):
+    if not is_of_up(kubeconfig, contexts):
         return None
     if context is None:
         return current_state()
