@@ -184,6 +184,7 @@ def test_gang_that_is_not_tried(
     found = answer(train_job(), jobset(nodes=3, **MEMBER), *objects)
     [cause] = [each for each in found.causes if each.about.kind == "PodGroup"]
     assert (cause.reason, cause.message, cause.remedy, cause.command) == (reason, message, remedy, command)
+    assert all(each.remedy != ALL_AT_ONCE for each in found.causes if reason == "GangNotHandled")
     assert found.notes == ()
 
 

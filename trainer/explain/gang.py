@@ -99,8 +99,13 @@ def waits_for_gang(snapshot: Snapshot, pod: Object) -> bool:
     if membership is None:
         return False
     group = _pod_group(snapshot, membership.name)
-    placed = sum(pod_group_of(each) == membership and _is_placed(each) for each in snapshot.pods)
-    return group is None or placed < _least(group)
+    if group is None:
+        return True
+    members = [each for each in snapshot.pods if pod_group_of(each) == membership]
+    waiting = [each for each in members if not _is_placed(each)]
+    if membership.is_of_kubernetes and _is_placed_singly(group, members, waiting):
+        return False
+    return len(members) - len(waiting) < _least(group)
 
 
 def gang_remedy(message: str) -> str:
