@@ -262,6 +262,14 @@ def test_gangs_that_the_api_server_drops() -> None:
     )
 
 
+def test_pods_without_the_field_that_wait() -> None:
+    """They wait one by one, for what their scheduler says of each."""
+    found = answer(train_job(), jobset(nodes=1, **MEMBER), unscheduled(OWN))
+    assert [(each.reason, each.message) for each in found.causes] == [
+        ("Unschedulable", f"1 pod cannot start: too little cpu: pod demo-node-0-0-abcde: {OWN}")
+    ]
+
+
 POLICY = "ClusterTrainingRuntime/plain spec.podGroupPolicy"
 HAVE = "have what the message names switched on or installed"
 

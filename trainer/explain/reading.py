@@ -121,10 +121,26 @@ class SnapshotReader:
             self._objects.append(found)
 
     async def _read_pod_group(self, membership: Membership) -> None:
-        name = membership.name
-        found = await self._first(membership.kinds, lambda kind: self.client.get(kind, name, self._namespace))
+        name, is_served = membership.name, False
+
+        async def read(kind: Resource) -> Object:
+            nonlocal is_served
+            try:
+                return await self.client.get(kind, name, self._namespace)
+            except NotFoundError as error:
+                is_served = is_served or name in str(error)  # else the kind is what does not exist
+                raise
+            except ApiError:
+                is_served = True
+                raise
+
+        found = await self._first(membership.kinds, read)
         if found is not None:
             self._objects.append(found)
+        elif membership.is_of_kubernetes and not is_served:
+            kind = membership.kinds[0]
+            why = f"the cluster does not serve {kind.qualified_name}, since its feature gate GenericWorkload is off"
+            self._add(Unread(kind.plural, why))
 
     async def _list(self, resource: Resource, selection: Selection) -> None:
         found = await self._attempt(resource, lambda: self.client.list(resource, selection))

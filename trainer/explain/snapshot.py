@@ -28,7 +28,7 @@ from trainer.kube.objects import (
 from trainer.kube.resource import EVENTS, NODES, PODS
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.workloads import JOBSETS
-from trainer.workloads.scheduling_groups import POD_GROUPS
+from trainer.workloads.scheduling_groups import POD_GROUPS, scheduling_group
 
 
 class QueuePosition(NamedTuple):
@@ -70,7 +70,9 @@ class Snapshot:
             for watch in JobSetPlugin(StaticReader()).watches()
             for name, function in watch.indexes.items()
         }
-        unserved = POD_GROUPS if self.could_not_read(POD_GROUPS[0].plural) else ()
+        # The PodGroup is read of pods that name one, which they do not where the API server drops the field.
+        is_read = any(map(scheduling_group, self.pods)) and not self.could_not_read(POD_GROUPS[0].plural)
+        unserved = () if is_read else POD_GROUPS
         return StaticReader(*self.objects, indexes=indexes, unserved=unserved)
 
     @property

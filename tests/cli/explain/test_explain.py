@@ -154,6 +154,33 @@ def test_requests(
     assert asked(served) == requests
 
 
+@pytest.mark.parametrize(
+    ("is_served", "said"),
+    [
+        pytest.param(True, "NoPodGroup: the pods are members of PodGroup x, which does not exist", id="no-pod-group"),
+        pytest.param(False, "not read podgroups: the cluster does not serve podgroups.scheduling.k8s.io", id="no-kind"),
+    ],
+)
+def test_a_pod_group_that_is_not_there(served: FakeClient, cluster: None, is_served: bool, said: str) -> None:
+    """That the cluster does not serve the kind is told from a PodGroup that the manager makes again."""
+    if is_served:
+        served.serve(POD_GROUPS[0])
+    message = "0/1 nodes are available: 1 Insufficient cpu."
+    for obj in (
+        train_job(),
+        jobset(nodes=1),
+        JOB,
+        unscheduled(message, spec={"schedulingGroup": {"podGroupName": "x"}}),
+    ):
+        served.add(obj)
+
+    result = CliRunner().invoke(app, "explain demo")
+
+    assert said in result.stdout
+    assert ("NoPodGroup" in result.stdout) is is_served
+    assert message in result.stdout
+
+
 def test_json(served: FakeClient, cluster: None) -> None:
     """Programs read verdict, causes, remedies and commands."""
     for obj in (train_job(), jobset(nodes=1), waiting("ImagePullBackOff", 'Back-off pulling image "none"')):
