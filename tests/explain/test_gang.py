@@ -84,8 +84,8 @@ ALL_AT_ONCE = "wait for room for all of them at once, or ask for fewer nodes or 
         ),
         pytest.param(
             (*members(PREEMPTS, PREEMPTS, PREEMPTS), group()),
-            "the gang of 3 pods waits for the pods to go whose room it gets",
-            "wait: it starts when those pods have ended",
+            "the gang of 3 pods waits until the pods that it preempts have ended",
+            "wait: it starts then",
             (),
             id="preempts-others",
         ),

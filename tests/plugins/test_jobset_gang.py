@@ -169,7 +169,7 @@ def members(*messages: str | None) -> list[Object]:
             group(condition("PodGroupInitiallyScheduled", "False", "Unschedulable", PREEMPTS), least=2),
             (
                 "Unschedulable",
-                "the gang of 2 pods waits for the pods to go whose room it gets",
+                "the gang of 2 pods waits until the pods that it preempts have ended",
                 f"too little nvidia.com/gpu: for example pod demo-node-0-2-abcde: {OWN}",
             ),
             id="preempts-others",

@@ -113,7 +113,7 @@ def gang_remedy(message: str) -> str:
     if is_refused(message):
         return "name what differs in all pods of the runtime alike: a gang has one scheduler and one priority"
     if preempts(message):
-        return "wait: it starts when those pods have ended"
+        return "wait: it starts then"
     return remedy_of(GANG_NOT_SCHEDULED)
 
 

@@ -70,7 +70,7 @@ def is_refused(message: str) -> bool:
 
 
 def preempts(message: str) -> bool:
-    """Whether the scheduler says that a gang gets the room of others, which have yet to go."""
+    """Whether the scheduler says that a gang waits for pods that it preempts."""
     return message.startswith(_PREEMPTS)
 
 

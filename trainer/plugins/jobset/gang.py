@@ -108,7 +108,7 @@ class Gang:
         if any(map(is_refused, said)):
             return f"the scheduler refuses the gang of {self.least} pods"
         if any(map(preempts, said)):
-            return f"the gang of {self.least} pods waits for the pods to go whose room it gets"
+            return f"the gang of {self.least} pods waits until the pods that it preempts have ended"
         is_exact = misfits <= _EXACT or misfits == len(self.members)
         apart = misfits if is_exact else 1 << (misfits.bit_length() - 1)
         counted = [count for text in said if (count := most_that_fit(text)) is not None]
