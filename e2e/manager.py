@@ -69,6 +69,25 @@ def manager(cluster: Cluster, directory: Path, name: str = "manager", /, **chang
 
 
 @contextmanager
+def reconfigured(cluster: Cluster, directory: Path, **changes: Any) -> Iterator[Manager]:
+    """A manager in place of that of the cluster, within the context.
+
+    Args:
+        cluster: which it looks after.
+        directory: where its files go.
+        changes: sections of the configuration, or single fields of them.
+    """
+    cluster.manager.stop()
+    process = manager(cluster, directory, **changes)
+    try:
+        process.start(ready="started manager")
+        yield process
+    finally:
+        process.stop()
+        cluster.manager.start(ready="started manager")
+
+
+@contextmanager
 def with_reporter(cluster: Cluster, directory: Path) -> Iterator[Manager]:
     """A manager in place of that of the cluster, within the context: it has an image with the progress reporter.
 
@@ -76,18 +95,12 @@ def with_reporter(cluster: Cluster, directory: Path) -> Iterator[Manager]:
         cluster: that of the session.
         directory: where its files go.
     """
-    cluster.manager.stop()
     settings: dict[str, Any] = {
         "plugins": {"configuration": {"progress-reporter": {"image": "trainer-operator"}}},
         "progress": {"statusInterval": "200ms", "readInterval": "50ms"},
     }
-    process = manager(cluster, directory, **settings)
-    try:
-        process.start(ready="started manager")
+    with reconfigured(cluster, directory, **settings) as process:
         yield process
-    finally:
-        process.stop()
-        cluster.manager.start(ready="started manager")
 
 
 def other_ports() -> dict[str, dict[str, Any]]:

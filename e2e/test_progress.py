@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from e2e.cluster import Cluster
-from e2e.manager import Manager
-from e2e.manager import manager as make_manager
+from e2e.manager import Manager, reconfigured
 from e2e.progress_training import training
 from e2e.progress_view import progress, rows, wait_for_progress
 from e2e.waiting import until
@@ -29,14 +28,8 @@ COMPLETE = "Complete"
 @pytest.fixture(scope="module", autouse=True)
 def manager(session_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Manager]:
     """Our manager instead of that of the session: it writes sooner."""
-    session_cluster.manager.stop()
-    process = make_manager(session_cluster, tmp_path_factory.mktemp("progress"), **CONFIGURATION)
-    try:
-        process.start(ready="started manager")
+    with reconfigured(session_cluster, tmp_path_factory.mktemp("progress"), **CONFIGURATION) as process:
         yield process
-    finally:
-        process.stop()
-        session_cluster.manager.start(ready="started manager")
 
 
 def test_columns(cluster: Cluster) -> None:

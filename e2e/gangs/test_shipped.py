@@ -10,7 +10,7 @@ import pytest
 
 from e2e.cluster import Cluster, train_job
 from e2e.gangs.pod_groups import POD_GROUPS, group_of
-from e2e.manager import manager
+from e2e.manager import reconfigured
 from e2e.waiting import until
 
 pytestmark = [
@@ -24,17 +24,13 @@ REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
 @pytest.fixture
 def cluster(fake_pods: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """An empty namespace of a cluster with GPUs, whose manager has all trainings in gangs."""
-    fake_pods.manager.stop()
-    own = manager(fake_pods, tmp_path_factory.mktemp("auto"), gangScheduling="auto")
     gpus = json.dumps({"status": {"capacity": {"nvidia.com/gpu": "100"}}})
     fake_pods.kubectl("patch", "node", "laptop", "--subresource=status", "--type=merge", "-p", gpus)
-    try:
-        own.start(ready="started manager")
-        with fake_pods.in_namespace() as empty:
-            yield empty
-    finally:
-        own.stop()
-        fake_pods.manager.start(ready="started manager")
+    with (
+        reconfigured(fake_pods, tmp_path_factory.mktemp("auto"), gangScheduling="auto"),
+        fake_pods.in_namespace() as empty,
+    ):
+        yield empty
 
 
 def test_no_gang_waits_for_itself(cluster: Cluster) -> None:

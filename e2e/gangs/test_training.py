@@ -10,7 +10,7 @@ import pytest
 
 from e2e.cluster import Cluster, train_job
 from e2e.gangs.pod_groups import group_of, min_count, pod_group, pods_of
-from e2e.manager import manager
+from e2e.manager import reconfigured
 from e2e.waiting import until
 
 pytestmark = pytest.mark.timeout(240)
@@ -41,14 +41,8 @@ os._exit(0)
 @pytest.fixture(scope="module")
 def everywhere(real_pods: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """The cluster, with a manager that has all trainings of runtimes without a policy in gangs."""
-    real_pods.manager.stop()
-    own = manager(real_pods, tmp_path_factory.mktemp("auto"), gangScheduling="auto")
-    try:
-        own.start(ready="started manager")
+    with reconfigured(real_pods, tmp_path_factory.mktemp("auto"), gangScheduling="auto"):
         yield real_pods
-    finally:
-        own.stop()
-        real_pods.manager.start(ready="started manager")
 
 
 @pytest.fixture

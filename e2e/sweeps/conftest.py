@@ -12,8 +12,7 @@ import yaml
 
 from e2e.cluster import Cluster
 from e2e.installation import CONFIG
-from e2e.manager import Manager
-from e2e.manager import manager as make_manager
+from e2e.manager import Manager, reconfigured
 from e2e.sweeps.sweep import KIND
 
 CONFIGURATION: dict[str, Any] = {
@@ -38,12 +37,6 @@ def manager(
         definitions = yaml.load_all((CONFIG / "crd/optimizationjobs.yaml").read_text(), yaml.CSafeLoader)
         session_cluster.belongings.create(session_cluster, *definitions)
         session_cluster.kubectl("wait", "--for=condition=Established", f"crd/{KIND}", "--timeout=30s")
-    session_cluster.manager.stop()
     cluster = replace(session_cluster, manager_kubeconfig=manager_kubeconfig)
-    process = make_manager(cluster, tmp_path_factory.mktemp("sweeps"), **CONFIGURATION)
-    try:
-        process.start(ready="started manager")
+    with reconfigured(cluster, tmp_path_factory.mktemp("sweeps"), **CONFIGURATION) as process:
         yield process
-    finally:
-        process.stop()
-        session_cluster.manager.start(ready="started manager")
