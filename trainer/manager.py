@@ -35,8 +35,8 @@ from trainer.framework.startup.discovery import (
     load_plugins,
     make_registry,
 )
+from trainer.framework.startup.dry_runs import DryRuns
 from trainer.framework.startup.registry import Registry
-from trainer.framework.startup.trials import Trials
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.election.leader_election import default_identity
@@ -159,8 +159,8 @@ def build_manager(
         gang=default_gang(configuration, reader),
         metrics=manager.metrics,
     )
-    trials = Trials(client, reader.refusals, only_namespace or namespace, manager.clock)
-    manager.add(trials.run, name="trials", group=Group.OTHERS, started=trials.wait_for_sync)
+    dry_runs = DryRuns(client, reader.refusals, only_namespace or namespace, manager.clock)
+    manager.add(dry_runs.run, name="dry runs", group=Group.OTHERS, started=dry_runs.wait_for_sync)
     _check_gang_scheduling(configuration, pipeline)
     controller = TrainJobController(
         manager,
@@ -170,7 +170,7 @@ def build_manager(
         max_concurrent_reconciles=settings.train_job_concurrency,
         keeps_digest=served.is_extended,
         take_over=TakeOver(manager.client, reader) if served.version == "v1alpha1" else None,
-        trials=trials,
+        dry_runs=dry_runs,
     )
     if authority is not None:
         manager.add(partial(_follow_authority, authority, controller), name="authority of the status server")

@@ -32,11 +32,11 @@ NODE = "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node]
 
 
 def cluster(version: WorkloadVersion | None = V1BETA1, *refused: str) -> StaticReader:
-    """A cluster that serves one version of the Workload API and refuses these trials of it."""
+    """A cluster that serves one version of the Workload API and refuses these dry runs of it."""
     others = [each for each in (V1BETA1, V1ALPHA2) if each is not version]
     reader = StaticReader(unserved=[kind for each in others for kind in (each.pod_groups, each.workloads)])
     if version is not None:
-        reader.refusals = {(version.pod_groups, trial): "422" for trial in refused}
+        reader.refusals = {(version.pod_groups, dry_run): "422" for dry_run in refused}
     return reader
 
 
@@ -206,17 +206,17 @@ def test_what_the_gates_of_the_cluster_refuse(workload: Object, refused: str, fi
 
 
 @pytest.mark.parametrize(
-    ("workload", "trial", "error"),
+    ("workload", "dry_run", "error"),
     [
         pytest.param({"topologyKey": "a/b"}, TOPOLOGY, "TopologyAwareWorkloadScheduling", id="topology"),
         pytest.param({"disruptionMode": "PodGroup"}, DISRUPTION, "WorkloadAwarePreemption", id="disruption"),
         pytest.param({}, None, "install JobSet v0.12 or later", id="old-jobset"),
     ],
 )
-def test_what_is_refused_is_not_left_out(workload: Object, trial: str | None, error: str) -> None:
+def test_what_is_refused_is_not_left_out(workload: Object, dry_run: str | None, error: str) -> None:
     """Where admission only warns, as in v1alpha1, no gang is made of less; one that exists goes on."""
-    reader = cluster(V1ALPHA2, *([trial] if trial else []))
-    if trial is None:
+    reader = cluster(V1ALPHA2, *([dry_run] if dry_run else []))
+    if dry_run is None:
         reader.refusals = {(JOBSETS, "workload-membership"): "dropped"}
     found = blueprint(replicated_job("node"), workload=workload)
     v1alpha1 = Pipeline(pipeline(reader).plugins, profile=V1ALPHA1_PROFILE)

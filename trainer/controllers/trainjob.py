@@ -20,7 +20,7 @@ from trainer.framework.plugin_api.extension_points import Watch
 from trainer.framework.plugin_api.plugin_context import CacheReader
 from trainer.framework.plugin_api.reports import Outcome
 from trainer.framework.runtimes.runtimes import Runtimes
-from trainer.framework.startup.trials import Trials
+from trainer.framework.startup.dry_runs import DryRuns
 from trainer.framework.status.status import Ensured, has_ended, next_status
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.informer import Informer
@@ -51,7 +51,7 @@ class TrainJobController:
     """Registers a controller with the manager; `runtimes` finds the runtimes of TrainJobs for admission.
 
     `keeps_digest` says whether the status of TrainJobs has the field `runtimeDigest`. `take_over` is for TrainJobs that
-    another manager has made; by default there are none. `trials` gets those of the plugins; by default they are left
+    another manager has made; by default there are none. `dry_runs` gets those of the plugins; by default they are left
     out.
     """
 
@@ -65,7 +65,7 @@ class TrainJobController:
         max_concurrent_reconciles: int = 5,
         keeps_digest: bool = True,
         take_over: TakeOver | None = None,
-        trials: Trials | None = None,
+        dry_runs: DryRuns | None = None,
     ) -> None:
         selection = Selection(namespace=namespace)
         train_jobs = manager.informer(TRAIN_JOBS, selection)
@@ -98,10 +98,10 @@ class TrainJobController:
         controller.watches(CLUSTER_TRAINING_RUNTIMES, of_runtime)
         of_snapshot = self._map(Watch(CONFIG_MAPS))
         controller.watches(CONFIG_MAPS, of_snapshot, selection=runtimes.snapshots, predicate=_is_gone)
-        self._watch_for_plugins(pipeline.watches(), manager, namespace, trials)
+        self._watch_for_plugins(pipeline.watches(), manager, namespace, dry_runs)
 
     def _watch_for_plugins(
-        self, watches: Iterable[Watch], manager: Manager, namespace: str | None, trials: Trials | None
+        self, watches: Iterable[Watch], manager: Manager, namespace: str | None, dry_runs: DryRuns | None
     ) -> None:
         """Make informers for the watches of plugins, attach them to the reader, and reconcile TrainJobs on events.
 
@@ -122,12 +122,12 @@ class TrainJobController:
                 self._controller.watches_source(Kind(informer, self._map(watch), watch.predicate))
             if watch.optional:
                 optional[informer] = None
-            if trials is not None:
-                trials.add(informer, watch.trials)
+            if dry_runs is not None:
+                dry_runs.add(informer, watch.dry_runs)
             self._reader.attach(informer, watch.indexes)
         for informer in pods:  # once each, however many plugins watch it
             self._metrics.count_disruptions(informer)
-        announcers: list[Announcer] = [*optional, *([trials] if trials is not None else [])]
+        announcers: list[Announcer] = [*optional, *([dry_runs] if dry_runs is not None else [])]
         for announcer in announcers:
             self._controller.watches_source(Availability(announcer, self._all_again))
 

@@ -114,7 +114,7 @@ class Pipeline:
         """Startup: all resources that plugins want to be cached, and what devices are counted by.
 
         Raises:
-            ConfigurationError: a plugin raised, or two have an index or a trial of the same name.
+            ConfigurationError: a plugin raised, or two have an index or a dry run of the same name.
         """
         watches: list[Watch] = []
         if self.devices.reads_claims:
@@ -333,7 +333,7 @@ def _names(watches: Iterable[Watch]) -> Iterator[tuple[str, Hashable]]:
     for each in watches:
         kind = each.resource.qualified_name
         yield from ((f"an index {name} of {kind}", (each.resource, each.selection)) for name in each.indexes)
-        yield from ((f"a trial {name} of {kind}", each.resource) for name in each.trials)
+        yield from ((f"a dry run {name} of {kind}", each.resource) for name in each.dry_runs)
 
 
 def _of_setting(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from trainer.framework.startup.trials import refusal_of
+from trainer.framework.startup.dry_runs import refusal_of
 from trainer.kube.errors import ApiError, NotFoundError
 from trainer.kube.resource import Resource
 from trainer.kube.rest.http import HttpClient
@@ -48,14 +48,14 @@ async def _serves(client: HttpClient, *resources: Resource) -> bool:
 
 
 async def _workload_api(client: HttpClient, version: WorkloadVersion, namespace: str) -> str:
-    trials = {
+    dry_runs = {
         "needs JobSet v0.12 or later": (JOBSETS, SCHEDULING_GROUP),
-        **{f"{name}: needs {GATES[name]}": (version.pod_groups, each) for name, each in version.trials().items()},
+        **{f"{name}: needs {GATES[name]}": (version.pod_groups, each) for name, each in version.dry_runs().items()},
     }
     limits, problem = [], ""
-    for limit, (resource, trial) in trials.items():
+    for limit, (resource, dry_run) in dry_runs.items():
         try:
-            if not await _serves(client, resource) or await refusal_of(client, resource, trial, namespace):
+            if not await _serves(client, resource) or await refusal_of(client, resource, dry_run, namespace):
                 limits.append(limit)
         except ApiError as error:
             problem = str(error)

@@ -52,7 +52,7 @@ from trainer.kube.selection import EVERYTHING, Selection
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class DryRun:
     """An object that the API server is asked, by a dry run, whether it would create, since feature gates decide it.
 
     The manager asks when it starts and when the kind begins to be served; `Reader.refusal` is the answer. Nothing else
@@ -92,7 +92,7 @@ class Watch:
     indexes: Mapping[str, IndexFunction] = field(default_factory=dict)
     """By what `Reader.keys` finds the objects without reading all of them. Defaults to nothing. The names begin with
     that of the plugin, since two indexes of one name are refused."""
-    trials: Mapping[str, Trial] = field(default_factory=dict)
+    dry_runs: Mapping[str, DryRun] = field(default_factory=dict)
     """What the API server may refuse, by names for `Reader.refusal`, which no other plugin has for this kind. Defaults
     to nothing."""
 

@@ -73,8 +73,8 @@ class Reader(Protocol):
     def serves(self, resource: Resource) -> bool:
         """Whether the kind can be read: false for one of an optional watch that the API server does not serve (yet)."""
 
-    def refusal(self, resource: Resource, trial: str) -> str:
-        """The answer to one of `Watch.trials`: empty where the API server would create it, or has not answered yet."""
+    def refusal(self, resource: Resource, dry_run: str) -> str:
+        """The answer to one of `Watch.dry_runs`: empty if the API server would create it, or has not answered yet."""
 
     def selects(self, resource: Resource, obj: Object) -> bool:
         """Whether such an object can be read once it exists: false where its labels or fields are not those cached."""
@@ -95,7 +95,7 @@ class CacheReader:
         self._listers: dict[Resource, list[Lister]] = {}
         self._indexes: dict[tuple[Resource, str], list[Lister]] = {}
         self.refusals: dict[tuple[Resource, str], str] = {}
-        """The answers to trials that were refused, by kind and name of the trial."""
+        """The answers to dry runs that were refused, by kind and name of the dry run."""
 
     def attach(self, informer: Informer, indexes: Iterable[str] = ()) -> None:
         """Read its resource from this informer too, and these of its indexes."""
@@ -148,9 +148,9 @@ class CacheReader:
         informers = self._informers.get(resource, ())
         return bool(informers) and all(informer.is_served for informer in informers)
 
-    def refusal(self, resource: Resource, trial: str) -> str:
+    def refusal(self, resource: Resource, dry_run: str) -> str:
         """See `Reader.refusal`."""
-        return self.refusals.get((resource, trial), "")
+        return self.refusals.get((resource, dry_run), "")
 
     def selects(self, resource: Resource, obj: Object) -> bool:
         """See `Reader.selects`."""

@@ -16,7 +16,7 @@ class StaticReader:
 
     Attributes:
         selected: kinds of which only some objects are cached.
-        refusals: answers to trials that were refused, by kind and name of the trial.
+        refusals: answers to dry runs that were refused, by kind and name of the dry run.
 
     Args:
         objects: what there is.
@@ -82,9 +82,9 @@ class StaticReader:
         """See `Reader.serves`."""
         return resource not in self.unserved
 
-    def refusal(self, resource: Resource, trial: str) -> str:
+    def refusal(self, resource: Resource, dry_run: str) -> str:
         """See `Reader.refusal`."""
-        return self.refusals.get((resource, trial), "")
+        return self.refusals.get((resource, dry_run), "")
 
     def selects(self, resource: Resource, obj: Object) -> bool:  # noqa: ARG002 - the protocol's signature
         """See `Reader.selects`: whatever is added can be read."""

@@ -78,9 +78,9 @@ class Workload:
     def watches(self) -> Iterator[Watch]:
         """PodGroups and Workloads, if the cluster serves them, and JobSets."""
         for version in VERSIONS:
-            yield Watch(version.pod_groups, optional=True, trials=version.trials())
+            yield Watch(version.pod_groups, optional=True, dry_runs=version.dry_runs())
             yield Watch(version.workloads, optional=True)
-        yield Watch(JOBSETS, triggers=False, trials={MEMBERSHIP: SCHEDULING_GROUP})
+        yield Watch(JOBSETS, triggers=False, dry_runs={MEMBERSHIP: SCHEDULING_GROUP})
 
     def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[Finding]:
         """Refuse what the cluster does not serve and claims that pods lack; warn of other schedulers."""
@@ -127,8 +127,8 @@ class Workload:
         reference = version.template_reference(info.job_name, TEMPLATE)
         yield self._component(version.pod_groups, name, reference | group, train_job, awaits=_UNPROTECTED)
 
-    def _accepts(self, version: WorkloadVersion, trial: str) -> bool:
-        return not self._reader.refusal(version.pod_groups, trial)
+    def _accepts(self, version: WorkloadVersion, dry_run: str) -> bool:
+        return not self._reader.refusal(version.pod_groups, dry_run)
 
     def _lacking(self, info: RuntimeInfo, policy: WorkloadPodGroupPolicySource) -> Iterator[FieldError]:
         """What the cluster does not serve, or refuses."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from trainer.framework import Reader, Trial
+from trainer.framework import DryRun, Reader
 from trainer.kube.objects import Object
 from trainer.kube.resource import Resource
 from trainer.workloads import JOBSETS
@@ -18,7 +18,7 @@ TOPOLOGY = "topologyKey"
 DISRUPTION = "disruptionMode"
 CLAIMS = "resourceClaims"
 
-SCHEDULING_GROUP = Trial(
+SCHEDULING_GROUP = DryRun(
     {
         "apiVersion": JOBSETS.api_version,
         "kind": JOBSETS.kind,
@@ -46,14 +46,14 @@ SCHEDULING_GROUP = Trial(
 """A JobSet whose pods are in a group, which its CRD keeps since v0.12."""
 
 MEMBERSHIP = "workload-membership"
-"""Name of the trial of `SCHEDULING_GROUP`."""
+"""Name of the dry run of `SCHEDULING_GROUP`."""
 
 GATES: Mapping[str, str] = {
     TOPOLOGY: "TopologyAwareWorkloadScheduling",
     DISRUPTION: "WorkloadAwarePreemption",
     CLAIMS: "DRAWorkloadResourceClaims",
 }
-"""Feature gates of Kubernetes by the field of podGroupPolicy.workload, and the trial, that needs them."""
+"""Feature gates of Kubernetes by the field of podGroupPolicy.workload, and the dry run, that needs them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +77,19 @@ class WorkloadVersion:
             return {"podGroupTemplateRef": {"workload": names}}
         return {"workloadRef": {"workloadName": workload, "templateName": template}}
 
-    def trials(self) -> Mapping[str, Trial]:
+    def dry_runs(self) -> Mapping[str, DryRun]:
         """PodGroups with one field each that a feature gate may refuse, or drop in silence."""
         claim = {"name": "shared", "resourceClaimTemplateName": "shared"}
         return {
-            TOPOLOGY: self._trial("schedulingConstraints", {"topology": [{"key": "kubernetes.io/hostname"}]}),
-            DISRUPTION: self._trial("disruptionMode", self.disrupted_together),
-            CLAIMS: self._trial("resourceClaims", [claim]),
+            TOPOLOGY: self._dry_run("schedulingConstraints", {"topology": [{"key": "kubernetes.io/hostname"}]}),
+            DISRUPTION: self._dry_run("disruptionMode", self.disrupted_together),
+            CLAIMS: self._dry_run("resourceClaims", [claim]),
         }
 
-    def _trial(self, field: str, value: object) -> Trial:
+    def _dry_run(self, field: str, value: object) -> DryRun:
         spec = {"schedulingPolicy": {"gang": {"minCount": 1}}, field: value}
         kind = self.pod_groups
-        return Trial({"apiVersion": kind.api_version, "kind": kind.kind, "spec": spec}, f"spec.{field}")
+        return DryRun({"apiVersion": kind.api_version, "kind": kind.kind, "spec": spec}, f"spec.{field}")
 
 
 V1BETA1, V1ALPHA2 = (

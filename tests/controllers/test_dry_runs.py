@@ -1,4 +1,4 @@
-"""Trials: what the API server refuses by a dry run, and who hears of it."""
+"""Dry runs: what the API server refuses by a dry run, and who hears of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.framework.samples import train_job_object
 from trainer.api.trainjob import TrainJob
 from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.extension_points import Trial, Watch
+from trainer.framework.plugin_api.extension_points import DryRun, Watch
 from trainer.framework.plugin_api.plugin_context import PluginContext
 from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 from trainer.framework.startup.discovery import PluginsConfiguration, bundled_plugins, load_plugins
@@ -26,9 +26,9 @@ from trainer.kube.resource import LEASES
 from trainer.manager import build_manager
 from trainer_kube_testing import RecordedRequest, settle
 
-TRIALS = {
-    "colour": Trial({"spec": {"colour": "red"}}),
-    "claims": Trial({"spec": {"claims": ["x"]}}, "spec.claims"),
+DRY_RUNS = {
+    "colour": DryRun({"spec": {"colour": "red"}}),
+    "claims": DryRun({"spec": {"claims": ["x"]}}, "spec.claims"),
 }
 REFUSED = "spec.colour: Forbidden: field is disabled by its feature gate"
 
@@ -43,7 +43,7 @@ class Painter:
 
     def watches(self) -> Iterable[Watch]:
         """See `WatchExtension`."""
-        yield Watch(GANGS, optional=True, trials=TRIALS)
+        yield Watch(GANGS, optional=True, dry_runs=DRY_RUNS)
 
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterable[Component]:
         """See `ComponentBuilder`."""
@@ -76,7 +76,7 @@ async def test_each_is_asked_once_where_nothing_is_refused(cluster: Cluster, nam
     async with cluster.managed(plugins(Painter), namespace=namespace):
         await cluster.clock.advance(700)
     asked = dry_runs(cluster)
-    assert [request.body["spec"] for request in asked] == [trial.object["spec"] for trial in TRIALS.values()]
+    assert [request.body["spec"] for request in asked] == [dry_run.object["spec"] for dry_run in DRY_RUNS.values()]
     for request in asked:
         assert (request.verb, request.resource, request.namespace) == ("create", GANGS, namespace or "default")
         metadata = request.body["metadata"]
@@ -108,7 +108,7 @@ async def test_what_is_refused_is_known_before_the_first_build(cluster: Cluster)
             count = len(dry_runs(cluster))
             await cluster.clock.advance(700)
             assert len(dry_runs(cluster)) == count
-    assert [(each["event"], each["trial"], each.get("reason")) for each in logs if "dry run" in each["event"]] == [
+    assert [(each["event"], each["dry_run"], each.get("reason")) for each in logs if "dry run" in each["event"]] == [
         ("API server refuses in a dry run", "colour", REFUSED),
         ("API server refuses in a dry run", "claims", "spec.claims is dropped"),
         ("API server accepts in a dry run", "colour", None),
@@ -175,9 +175,9 @@ async def test_an_api_server_that_does_not_answer(cluster: Cluster) -> None:
 
 async def test_a_trial_that_is_taken(cluster: Cluster) -> None:
     """Two plugins would get each other's answers; the manager says which."""
-    other = type("Other", (), {"name": "other", "watches": lambda _: [Watch(GANGS, trials=TRIALS)]})()
+    other = type("Other", (), {"name": "other", "watches": lambda _: [Watch(GANGS, dry_runs=DRY_RUNS)]})()
     found = load_plugins(bundled_plugins({"other": lambda _: other}), PluginsConfiguration())
     both = [*plugins(Painter), *found]
-    message = "plugins gang and other both have a trial colour of gangs.gang.example.com; rename one of them"
+    message = "plugins gang and other both have a dry run colour of gangs.gang.example.com; rename one of them"
     with pytest.raises(ConfigurationError, match=message):
         build_manager(cluster.client, bare(), plugins=both, clock=cluster.clock)

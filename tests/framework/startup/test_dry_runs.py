@@ -7,22 +7,23 @@ from itertools import pairwise
 import pytest
 
 from tests.kube.conftest import Background, background, clock
-from trainer.framework.plugin_api.extension_points import Trial
-from trainer.framework.startup.trials import Trials
+from trainer.framework.plugin_api.extension_points import DryRun
+from trainer.framework.startup.dry_runs import DryRuns
 from trainer.kube.cache.informer import Informer
 from trainer.kube.errors import ForbiddenError, InvalidError, KubeError, TransportError
+from trainer.kube.field_errors import FieldError
 from trainer.kube.resource import Resource
 from trainer_kube_testing import FakeClient, ManualClock, settle, statuses
 
 __all__ = ["background", "clock"]
 
 GANGS = Resource("gang.example.com", "v1", "gangs", "Gang")
-TRIALS = {"colour": Trial({"spec": {"colour": "red"}}), "claims": Trial({"spec": {"claims": ["x"]}}, "spec.claims")}
+DRY_RUNS = {"colour": DryRun({"spec": {"colour": "red"}}), "claims": DryRun({"spec": {"claims": ["x"]}}, "spec.claims")}
 POLICY = {"causes": [{"message": "ValidatingAdmissionPolicy 'labels' denied request: no label"}]}
 
 
 class World:
-    """A server of Gangs, and the trials of a manager that has just started."""
+    """A server of Gangs, and the dry runs of a manager that has just started."""
 
     def __init__(self, clock: ManualClock, background: Background) -> None:
         self.clock = clock
@@ -30,9 +31,9 @@ class World:
         self.refusals: dict[tuple[Resource, str], str] = {}
         self.announced = 0
         self.informer = Informer(self.client, GANGS, clock=clock, optional=True)
-        self.trials = Trials(self.client, self.refusals, "ns", clock)
-        self.trials.add(self.informer, TRIALS)
-        self.trials.add_listener(self.count)
+        self.dry_runs = DryRuns(self.client, self.refusals, "ns", clock)
+        self.dry_runs.add(self.informer, DRY_RUNS)
+        self.dry_runs.add_listener(self.count)
         self._background = background
 
     def count(self) -> None:
@@ -43,8 +44,8 @@ class World:
         """Let it ask for the first time."""
         self._background(self.informer.run())
         await self.informer.wait_for_sync()
-        self._background(self.trials.run())
-        await self.trials.wait_for_sync()
+        self._background(self.dry_runs.run())
+        await self.dry_runs.wait_for_sync()
 
     @property
     def times(self) -> list[float]:
@@ -136,7 +137,24 @@ async def test_problem(world: World, background: Background) -> None:
     held = world.client.faults.hold(verb="create")
     starting = background(world.start())
     await settle()
-    assert world.trials.problem == "the API server has not answered dry runs of gangs.gang.example.com"
+    assert world.dry_runs.problem == "the API server has not answered dry runs of gangs.gang.example.com"
     held.release()
     await starting
-    assert world.trials.problem == ""
+    assert world.dry_runs.problem == ""
+
+
+@pytest.mark.parametrize(
+    ("field", "refused"),
+    [
+        pytest.param("spec.claims[0].name", True, id="within"),
+        pytest.param("spec.claims", True, id="itself"),
+        pytest.param("spec.claimsPolicy", False, id="another"),
+        pytest.param("metadata.labels", False, id="elsewhere"),
+    ],
+)
+async def test_a_refusal_is_about_the_tried_field(world: World, field: str, refused: bool) -> None:
+    """What a webhook refuses of the rest of the object says nothing of the gate of the field."""
+    error = statuses.invalid(GANGS.kind, GANGS.group, "dry-run", [FieldError(field, "not here")])
+    world.client.faults.fail(error, verb="create", resource=GANGS, times=None)
+    await world.start()
+    assert ((GANGS, "claims") in world.refusals) is refused

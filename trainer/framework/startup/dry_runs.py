@@ -1,10 +1,11 @@
-"""Trials: dry runs by which the API server says what its feature gates refuse.
+"""Dry runs by which the API server says what its feature gates refuse.
 
 Neither discovery nor schemas nor a version number tell: a field whose gate is off is served and described like others.
 """
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from typing import Final
 import anyio
 
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.framework.plugin_api.extension_points import Trial
+from trainer.framework.plugin_api.extension_points import DryRun
 from trainer.kube.backoff import Backoff
 from trainer.kube.cache.informer import Informer
 from trainer.kube.client import Client, ObjectRequest, Verb
@@ -32,15 +33,16 @@ _RETRIES: Final = Backoff(initial=1.0, maximum=_REPETITION, jitter=0.2)
 _PATIENCE: Final = 10.0
 """Seconds for which the start of a manager waits for first answers."""
 
-_NAME: Final = "trial"
+_INDEX: Final = re.compile(r"\[[^]]*\]")
+_NAME: Final = "dry-run"
 
 
 @dataclass(slots=True)
 class _Kind:
-    """The trials of one kind."""
+    """The dry runs of one kind."""
 
     informer: Informer
-    trials: dict[str, Trial]
+    dry_runs: dict[str, DryRun]
     changed: anyio.Event = field(default_factory=anyio.Event)
     answered: anyio.Event = field(default_factory=anyio.Event)
 
@@ -49,7 +51,7 @@ class _Kind:
         self.changed.set()
 
 
-class Trials:
+class DryRuns:
     """Asks the API server when a kind begins to be served, and keeps the answers for `Reader.refusal`.
 
     It asks again while it has no answer, and every five minutes while something is refused: gates are switched on by
@@ -57,7 +59,7 @@ class Trials:
 
     Args:
         client: sends the dry runs; those of a replica that does not lead, too, because its webhooks review TrainJobs.
-        refusals: the answers by kind and name of the trial; those that are no refusals are left out.
+        refusals: the answers by kind and name of the dry run; those that are no refusals are left out.
         namespace: where the objects would be; nothing is stored.
         clock: measures the pauses.
     """
@@ -72,10 +74,10 @@ class Trials:
         self._kinds: dict[Informer, _Kind] = {}
         self._listeners: list[Callable[[], None]] = []
 
-    def add(self, informer: Informer, trials: Mapping[str, Trial]) -> None:
+    def add(self, informer: Informer, dry_runs: Mapping[str, DryRun]) -> None:
         """Ask these of the kind of an informer, while it is served; before `run`."""
-        if trials:
-            self._kinds.setdefault(informer, _Kind(informer, {})).trials.update(trials)
+        if dry_runs:
+            self._kinds.setdefault(informer, _Kind(informer, {})).dry_runs.update(dry_runs)
 
     def add_listener(self, listener: Callable[[], None]) -> None:
         """Call `listener` whenever an answer changes; it must not block."""
@@ -102,7 +104,8 @@ class Trials:
         """Ask until cancelled; the informers have synced."""
         async with anyio.create_task_group() as tasks:
             for kind in self._kinds.values():
-                tasks.start_soon(partial(self._follow, kind), name=f"trials of {kind.informer.resource.qualified_name}")
+                name = f"dry runs of {kind.informer.resource.qualified_name}"
+                tasks.start_soon(partial(self._follow, kind), name=name)
 
     async def _follow(self, kind: _Kind) -> None:
         informer, failures = kind.informer, 0
@@ -123,21 +126,21 @@ class Trials:
 
     def _pause(self, kind: _Kind) -> float | None:
         resource = kind.informer.resource
-        return _REPETITION if any((resource, name) in self._refusals for name in kind.trials) else None
+        return _REPETITION if any((resource, name) in self._refusals for name in kind.dry_runs) else None
 
     def _forget(self, kind: _Kind) -> None:
-        for name in kind.trials:
+        for name in kind.dry_runs:
             self._refusals.pop((kind.informer.resource, name), None)
 
     async def _ask_all(self, kind: _Kind, *, is_again: bool) -> bool:
         """Whether the API server has answered each of them."""
         resource, complete = kind.informer.resource, True
-        for name, trial in kind.trials.items():
+        for name, dry_run in kind.dry_runs.items():
             try:
-                refusal = await refusal_of(self._client, resource, trial, self._namespace)
+                refusal = await refusal_of(self._client, resource, dry_run, self._namespace)
             except KubeError as error:
                 note = log.debug if is_again else log.warning
-                note("dry run failed", resource=resource.qualified_name, trial=name, error=str(error))
+                note("dry run failed", resource=resource.qualified_name, dry_run=name, error=str(error))
                 complete = False
             else:
                 self._note(resource, name, refusal)
@@ -150,29 +153,35 @@ class Trials:
         if refusal == before:
             return
         event = "API server refuses in a dry run" if refusal else "API server accepts in a dry run"
-        log.info(event, resource=resource.qualified_name, trial=name, **({"reason": refusal} if refusal else {}))
+        log.info(event, resource=resource.qualified_name, dry_run=name, **({"reason": refusal} if refusal else {}))
         for listener in tuple(self._listeners):
             listener()
 
 
-async def refusal_of(client: Client, resource: Resource, trial: Trial, namespace: str) -> str:
-    """Why the API server would not create the object of a trial; empty if it would.
+async def refusal_of(client: Client, resource: Resource, dry_run: DryRun, namespace: str) -> str:
+    """Why the API server would not create the object of a dry run; empty if it would.
 
     Raises:
         KubeError: it has not said so: no answer, or no right to create such objects.
     """
     name = f"{_NAME}-{uuid.uuid4().hex[:12]}"
-    obj = _tried(trial.object, resource, name, namespace)
+    obj = _tried(dry_run.object, resource, name, namespace)
     try:
         answer = await client.send(ObjectRequest(Verb.CREATE, resource, name, namespace, obj, dry_run=True))
     except InvalidError as error:
-        fields = [f"{cause['field']}: {cause.get('message')}" for cause in error.causes if cause.get("field")]
-        if not fields:  # a ValidatingAdmissionPolicy of the cluster, which has nothing to do with gates
+        causes = [cause for cause in error.causes if _is_about(str(cause.get("field") or ""), dry_run.field)]
+        if not causes:  # a policy or webhook of the cluster, which has nothing to do with gates
             raise
-        return "; ".join(fields)
-    if trial.field and not any(holder[name] for holder, name in holders_at(answer, trial.field)):
-        return f"{trial.field} is dropped"
+        return "; ".join(f"{cause['field']}: {cause.get('message')}" for cause in causes)
+    if dry_run.field and not any(holder[name] for holder, name in holders_at(answer, dry_run.field)):
+        return f"{dry_run.field} is dropped"
     return ""
+
+
+def _is_about(field: str, tried: str) -> bool:
+    """Whether the field that an API server refuses is the tried one, or within it; each is where none is tried."""
+    name = _INDEX.sub("", field)
+    return bool(name) and (not tried or name == tried or name.startswith(f"{tried}."))
 
 
 def _tried(obj: Object, resource: Resource, name: str, namespace: str) -> Object:
