@@ -21,6 +21,7 @@ from trainer.kube.errors import (
     UntrustedServerError,
 )
 from trainer.kube.objects import labels_of, name_of
+from trainer.v1alpha1.client import SERVED
 from trainer_kube_testing import FakeClient, ManualClock
 
 NOT_SERVED = NotFoundError(404, "the server could not find the requested resource")
@@ -144,6 +145,7 @@ async def test_runtimes_of_files(client: FakeClient, clock: ManualClock, tmp_pat
     first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
     first.write_text(f"{RUNTIME.format('v1alpha1', 'a')}---\n{RUNTIME.format('v1alpha1', 'b')}")
     second.write_text(RUNTIME.format("v2alpha1", "c"))
+    client.serve(SERVED[CLUSTER_TRAINING_RUNTIMES])
 
     outcomes = await Installation(client, clock).run(runtimes_in([str(first), str(second)]), 60)
 
