@@ -491,7 +491,7 @@ async def test_a_namespace_that_is_being_deleted(cluster: Cluster) -> None:
         await cluster.put(pytorch_job())
         await cluster.pass_time(25)
         assert cluster.warnings == []
-        assert [request.verb for request in cluster.client.requests].count("create") == 1
+        assert [request.verb for request in cluster.client.requests if not request.dry_run].count("create") == 1
 
 
 async def test_a_job_that_is_wrong(cluster: Cluster) -> None:
