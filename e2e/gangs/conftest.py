@@ -32,7 +32,7 @@ def fake_pods(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture(scope="package")
 def real_pods(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster whose pods run what they are told to."""
+    """A cluster whose pods run their commands."""
     yield from _cluster(request, tmp_path_factory, "--feature-gates", ",".join(GATES))
 
 

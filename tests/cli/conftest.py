@@ -87,7 +87,7 @@ class ConnectedClient(FakeClient):
             return {}
         if len(names) == 1:
             return {"versions": [{"version": self.version}]}
-        found = [each.plural for each in self.fake_server.resources if each.api_version == "/".join(names)]
+        found = [each.plural for each in self.fake_server.resources.values() if each.api_version == "/".join(names)]
         if not found:
             raise statuses.no_such_resource()
         return {"resources": [{"name": plural} for plural in found]}

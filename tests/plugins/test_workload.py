@@ -8,6 +8,7 @@ import pytest
 
 from tests.framework.samples import replicated_job, runtime, runtime_object, train_job
 from tests.framework.static_reader import StaticReader
+from trainer.api.labels import ANCESTOR_LABEL
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.component import unique_name
@@ -75,6 +76,20 @@ REFERENCES: dict[WorkloadVersion, Object] = {
 TOGETHER: dict[WorkloadVersion, Object | str] = {V1BETA1: {"all": {}}, V1ALPHA2: "PodGroup"}
 
 MPIRUN: Object = {"trainer": {"command": ["mpirun"]}}
+
+
+def build_errors(*jobs: Object, **more: Any) -> list[str]:
+    """Why nothing is built in v1alpha1, where admission only warns, of Jobs whose containers are called node."""
+    container, metadata = {"name": "node", "image": "i"}, {"labels": {ANCESTOR_LABEL: "trainer"}}
+    labelled = []
+    for job in jobs:
+        pod = job["template"]["spec"]["template"]["spec"] | {"containers": [container]}
+        labelled.append(job | {"template": {"metadata": metadata, "spec": {"template": {"spec": pod}}}})
+    v1alpha1 = Pipeline(pipeline().plugins, profile=V1ALPHA1_PROFILE)
+    with pytest.raises(BuildError) as found:
+        v1alpha1.build(train_job(**MPIRUN), blueprint(*labelled, **more))
+    return [str(each) for each in found.value.errors]
+
 
 each_version = pytest.mark.parametrize("version", [pytest.param(each, id=each.name) for each in (V1BETA1, V1ALPHA2)])
 
@@ -198,7 +213,7 @@ GATE = "the API server refuses it; switch on the feature gate {} of kube-apiserv
     ],
 )
 def test_what_the_gates_of_the_cluster_refuse(workload: Object, refused: str, field: str, gate: str) -> None:
-    """What a runtime asks for in vain is refused with the name of the gate, and nothing else is."""
+    """What a gate keeps a runtime from is refused with the name of the gate, and nothing else is."""
     reader = cluster(V1ALPHA2, refused)
     (error,) = pipeline(reader).review(train_job(), blueprint(workload=workload)).errors
     assert (str(error), error.code) == (f"{POLICY}.{field}: Forbidden: {GATE.format(gate)}", CLUSTER_LACKS)
@@ -290,8 +305,10 @@ def test_claims_that_the_pods_do_not_share(jobs: list[Object], error: str) -> No
     """A claim of the group is a claim of each pod, or the pods would wait for another."""
     policy = {"mpi": {"runLauncherAsNode": True}} if len(jobs) > 1 else {"torch": {}}
     found = blueprint(*jobs, policy={"numNodes": 2} | policy, workload={"resourceClaims": ["imex"]})
-    errors = [str(each) for each in pipeline().review(train_job(**MPIRUN), found).errors]
-    assert errors == [f'{POLICY}.resourceClaims: Invalid value: "imex": {error}']
+    expected = [f'{POLICY}.resourceClaims: Invalid value: "imex": {error}']
+    assert [str(each) for each in pipeline().review(train_job(**MPIRUN), found).errors] == expected
+    (in_v1alpha1,) = build_errors(*jobs, policy={"numNodes": 2} | policy, workload={"resourceClaims": ["imex"]})
+    assert in_v1alpha1.startswith(f'{POLICY}.resourceClaims: Invalid value: "imex": names ')
 
 
 @pytest.mark.parametrize(
@@ -315,13 +332,14 @@ def test_claims_that_the_pods_do_not_share(jobs: list[Object], error: str) -> No
 def test_one_scheduler_and_priority(launcher: Object, node: Object, error: str | None) -> None:
     """kube-scheduler places no pods of one group that have several."""
     policy = {"numNodes": 2, "mpi": {"runLauncherAsNode": True}}
-    found = blueprint(replicated_job("launcher", pod=launcher), replicated_job("node", pod=node), policy=policy)
-    errors = [str(each) for each in pipeline().review(train_job(**MPIRUN), found).errors]
-    path = "replicatedJobs[node].template.spec.template.spec"
-    end = ": all pods of a gang have the same"
-    assert errors == (
-        [] if error is None else [f"ClusterTrainingRuntime/blueprint spec.template.spec.{path}.{error}{end}"]
-    )
+    jobs = replicated_job("launcher", pod=launcher), replicated_job("node", pod=node)
+    found = blueprint(*jobs, policy=policy)
+    path = "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.template.spec"
+    expected = [] if error is None else [f"{path}.{error}: all pods of a gang have the same"]
+    assert [str(each) for each in pipeline().review(train_job(**MPIRUN), found).errors] == expected
+    if error is not None:
+        (in_v1alpha1,) = build_errors(*jobs, policy=policy)
+        assert in_v1alpha1.endswith(": all pods of a gang have the same")
 
 
 @pytest.mark.parametrize(

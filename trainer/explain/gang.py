@@ -26,6 +26,7 @@ from trainer.kube.objects import (
 )
 from trainer.kube.resource import Resource
 from trainer.plugins import coscheduling, volcano
+from trainer.workloads import DEFAULT_SCHEDULER
 from trainer.workloads.scheduling_groups import (
     POD_GROUPS,
     is_of_gang,
@@ -44,7 +45,6 @@ _VOLCANO_FIT = re.compile(r"\b(\d{1,6}) Schedulable\b")
 _VOLCANO_ORIGIN = re.compile(r"Origin reason is (.{1,500}?)\.?$")
 _GRACE_SECONDS = 10
 """Seconds within which all pods of a gang are made, and kube-scheduler has said something of it."""
-_DEFAULT_SCHEDULER = "default-scheduler"
 
 
 class Membership(NamedTuple):
@@ -156,10 +156,10 @@ def _untried(
         message = f"the gang needs {least} pods at the same time, and {len(members)} exist"
         yield Cause(reason, about, message, remedy_of(reason), command)
     elif _is_placed_singly(group, members, waiting):
-        scheduler = mapping_at(waiting[0], "spec").get("schedulerName") or _DEFAULT_SCHEDULER
+        scheduler = mapping_at(waiting[0], "spec").get("schedulerName") or DEFAULT_SCHEDULER
         message = f"{scheduler} says nothing of the PodGroup: it places the pods one by one, so that some hold nodes"
         remedy = f"leave schedulerName of the runtime out: {scheduler} may not know PodGroups of scheduling.k8s.io"
-        if scheduler == _DEFAULT_SCHEDULER:
+        if scheduler == DEFAULT_SCHEDULER:
             gates = "the feature gate GenericWorkload of kube-scheduler (Kubernetes 1.36: GangScheduling, too)"
             remedy = f"have {gates} switched on"
         yield Cause("GangNotHandled", about, message, remedy, command)

@@ -13,13 +13,14 @@ from trainer.api.trainjob import TrainJob
 from trainer.framework import Component, Finding, PodGroups, Reader, RuntimeInfo, Watch, gang_specs, scheduler_warnings
 from trainer.kube.field_errors import invalid
 from trainer.kube.resource import Resource
+from trainer.workloads import DEFAULT_SCHEDULER
 
 POD_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 
 GROUP_NAME_ANNOTATION = "scheduling.k8s.io/group-name"
 """Annotation of the pods of a gang: the name of their PodGroup."""
 
-_OTHER_SCHEDULERS = ("", "default-scheduler")
+_OTHER_SCHEDULERS = ("", DEFAULT_SCHEDULER)
 """Scheduler names that Volcano never has."""
 
 

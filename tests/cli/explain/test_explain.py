@@ -162,7 +162,7 @@ def test_requests(
     ],
 )
 def test_a_pod_group_that_is_not_there(served: FakeClient, cluster: None, is_served: bool, said: str) -> None:
-    """That the cluster does not serve the kind is told from a PodGroup that the manager makes again."""
+    """A kind that the cluster does not serve is no PodGroup that the manager makes again."""
     if is_served:
         served.serve(POD_GROUPS[0])
     message = "0/1 nodes are available: 1 Insufficient cpu."

@@ -16,6 +16,7 @@ from trainer.plugins.workload.versions import GATES, SCHEDULING_GROUP, VERSIONS,
 from trainer.workloads import JOBSETS
 
 _INSTALLED: Final = {"coscheduling": coscheduling.POD_GROUPS, "Volcano": volcano.POD_GROUPS}
+_NEW_JOBSET: Final = "needs JobSet v0.12 or later"
 
 
 async def gang_schedulers(client: HttpClient, namespace: str) -> str:
@@ -48,14 +49,15 @@ async def _serves(client: HttpClient, *resources: Resource) -> bool:
 
 
 async def _workload_api(client: HttpClient, version: WorkloadVersion, namespace: str) -> str:
-    dry_runs = {
-        "needs JobSet v0.12 or later": (JOBSETS, SCHEDULING_GROUP),
-        **{f"{name}: needs {GATES[name]}": (version.pod_groups, each) for name, each in version.dry_runs().items()},
-    }
+    dry_runs = {f"{name}: needs {GATES[name]}": (version.pod_groups, each) for name, each in version.dry_runs().items()}
     limits, problem = [], ""
+    if await _serves(client, JOBSETS):
+        dry_runs = {_NEW_JOBSET: (JOBSETS, SCHEDULING_GROUP)} | dry_runs
+    else:
+        limits.append(_NEW_JOBSET)
     for limit, (resource, dry_run) in dry_runs.items():
         try:
-            if not await _serves(client, resource) or await refusal_of(client, resource, dry_run, namespace):
+            if await refusal_of(client, resource, dry_run, namespace):
                 limits.append(limit)
         except ApiError as error:
             problem = str(error)

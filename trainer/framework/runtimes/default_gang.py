@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from trainer.kube.objects import Object, mapping_at, metadata_of, objects_in
+from trainer.workloads import DEFAULT_SCHEDULER
 
 DEFAULT_GANG = "trainer.kubeflow.org/default-gang"
 """Annotation of a runtime in a snapshot: the member of podGroupPolicy that comes from the manager's gangScheduling."""
 
 USUAL_SCHEDULERS: Final[Mapping[str, str]] = {
-    "workload": "default-scheduler",
+    "workload": DEFAULT_SCHEDULER,
     "coscheduling": "scheduler-plugins-scheduler",
     "volcano": "volcano",
 }

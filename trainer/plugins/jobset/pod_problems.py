@@ -44,7 +44,7 @@ from trainer.plugins.jobset.gang import Gang
 from trainer.plugins.jobset.pod_index import PodIndex
 from trainer.plugins.jobset.revision import is_decided
 from trainer.plugins.jobset.wait import Example, Named, WaitReason, about, cannot_start
-from trainer.workloads import JOBSETS
+from trainer.workloads import DEFAULT_SCHEDULER, JOBSETS
 from trainer.workloads.pod_life import pod_life, wait_of
 from trainer.workloads.restarts import Restarts, restart_attempt
 
@@ -333,7 +333,7 @@ def _unseen(index: PodIndex, unseen: AbstractSet[ObjectKey]) -> Iterator[WaitRea
     if lacking is not None:
         yield lacking
         return
-    scheduler = (pod.get("spec") or {}).get("schedulerName") or "default-scheduler"
+    scheduler = (pod.get("spec") or {}).get("schedulerName") or DEFAULT_SCHEDULER
     message = f"no scheduler called {scheduler} has looked at it; is one installed under this name, and does it run?"
     missing = Named("scheduler", scheduler)
     yield cannot_start(ConditionReason.NO_SCHEDULER, unseen, pod, message, missing=missing, debounce=_DEBOUNCE)

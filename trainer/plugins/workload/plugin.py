@@ -45,7 +45,7 @@ from trainer.plugins.workload.versions import (
     WorkloadVersion,
     served_version,
 )
-from trainer.workloads import JOBSETS
+from trainer.workloads import DEFAULT_SCHEDULER, JOBSETS
 
 TEMPLATE = "trainer"
 """Name of the template of the gang in its Workload, and part of the name of its PodGroup (KEP-3015)."""
@@ -58,7 +58,6 @@ _UNSERVED = (
 )
 _OLD_JOBSET = "the JobSet of the cluster does not keep schedulingGroup of pods; install JobSet v0.12 or later"
 _UNPROTECTED = "kube-controller-manager has taken its finalizer off, which it does when no pod is a member any more"
-_DEFAULT_SCHEDULER = "default-scheduler"
 _NO_GANG = "; podGroupPolicy: {} in the runtime keeps gangScheduling of the manager's configuration from making a gang"
 _OTHER_SCHEDULER = (
     "is {scheduler}, which may not know PodGroups of Kubernetes and then decides about each pod alone; leave it out "
@@ -83,16 +82,14 @@ class Workload:
         yield Watch(JOBSETS, triggers=False, dry_runs={MEMBERSHIP: SCHEDULING_GROUP})
 
     def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[Finding]:
-        """Refuse what the cluster does not serve and claims that pods lack; warn of other schedulers."""
+        """Refuse what the cluster does not serve; warn of other schedulers."""
         policy = info.pod_group_policy.workload
         if policy is None:
             return
         yield from self._lacking(info, policy)
-        yield from _claim_errors(info, policy)
-        yield from _mixed(info)
         if not info.has_default_gang:  # which is for schedulers that know it
             yield from scheduler_warnings(
-                info, _gang(info), lambda name: name in {"", _DEFAULT_SCHEDULER}, _OTHER_SCHEDULER
+                info, _gang(info), lambda name: name in {"", DEFAULT_SCHEDULER}, _OTHER_SCHEDULER
             )
 
     def enforce_pod_group_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
@@ -115,7 +112,7 @@ class Workload:
         if version is None:
             raise BuildError(_unserved(info))
         name = unique_name(train_job, TEMPLATE)
-        errors = [*_order_errors(info)]
+        errors = [*_order_errors(info), *_claim_errors(info, policy), *_mixed(info)]
         if self._reader.get(version.pod_groups, ObjectKey(train_job.metadata.namespace or "", name)) is None:
             errors += self._lacking(info, policy)
         if errors:
@@ -204,7 +201,7 @@ def _lacks_gate(info: RuntimeInfo, name: str) -> FieldError:
 def _mixed(info: RuntimeInfo) -> Iterator[FieldError]:
     """Pods of other schedulers or priorities than the first, with which kube-scheduler places none of the gang."""
     gang, remedy = _gang(info), _NO_GANG if info.has_default_gang else ""
-    for name, default in (("schedulerName", _DEFAULT_SCHEDULER), ("priorityClassName", "")):
+    for name, default in (("schedulerName", DEFAULT_SCHEDULER), ("priorityClassName", "")):
         stated = [_pod_spec(info, pod_set).get(name) or default for pod_set in gang]
         for pod_set, value in zip(gang, stated, strict=True):
             if value != stated[0]:

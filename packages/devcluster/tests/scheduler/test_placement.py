@@ -173,7 +173,7 @@ def test_preemption(count: int, placed: list[Candidate], victims: list[list[str]
     ],
 )
 def test_no_preemption(spec: dict[str, Any], placed: list[Candidate]) -> None:
-    """Nobody goes in vain, and nobody for a gang with constraints."""
+    """No pod is preempted needlessly, and none for a gang with constraints."""
     victims, held = preempt(spec, *placed)
     if spec == {"schedulingConstraints": {}}:
         assert victims == [["a"]]

@@ -99,7 +99,8 @@ class FakeServer:
     """
 
     def __init__(self, resources: Iterable[Resource], clock: Clock) -> None:
-        self._resources: dict[tuple[str, str], Resource] = {}
+        self.resources: dict[tuple[str, str], Resource] = {}
+        """What it serves, by apiVersion and kind."""
         self.clock = clock
         self.storage = FakeStorage()
         self.logs: dict[tuple[str, str, str | None], FakeLog] = {}
@@ -109,30 +110,21 @@ class FakeServer:
         for resource in resources:
             self.serve(resource)
 
-    @property
-    def resources(self) -> list[Resource]:
-        """What it serves."""
-        return list(self._resources.values())
-
     def serve(self, resource: Resource) -> None:
         """Serve one more resource."""
-        self._resources[resource.api_version, resource.kind] = resource
+        self.resources[resource.api_version, resource.kind] = resource
         self.storage.serve(resource)
-
-    def serves(self, resource: Resource) -> bool:
-        """Whether it serves this version of the resource."""
-        return self._resources.get((resource.api_version, resource.kind)) == resource
 
     def withdraw(self, resource: Resource) -> None:
         """Serve the resource no more, in any version."""
         name = (resource.group, resource.plural)
-        self._resources = {key: each for key, each in self._resources.items() if (each.group, each.plural) != name}
+        self.resources = {key: each for key, each in self.resources.items() if (each.group, each.plural) != name}
         self.storage.withdraw(resource)
 
     def add(self, obj: Object) -> Object:
         """Store or replace an object as it is."""
         api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
-        resource = self._resources.get((api_version, kind))
+        resource = self.resources.get((api_version, kind))
         if resource is None:
             raise ValueError(f"no resource for {api_version} {kind}: pass it in `resources`")
         return self.storage.put(resource, self._prepared(obj, resource)).copy()

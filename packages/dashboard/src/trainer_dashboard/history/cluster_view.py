@@ -53,11 +53,12 @@ class ClusterView:
     async def wait_for_sync(self) -> list[str]:
         """Wait until TrainJobs are known, and for the rest if it comes; returns what cannot be seen, and why."""
         await self.jobs.wait_for_sync()
+        # Sweeps come whenever they can be read, and are late where the API server does not serve them.
+        awaited = [informer for informer in self._cache.informers if informer is not self.sweeps]
         async with move_on_after(self._clock, _SYNC_SECONDS):
-            for informer in self._cache.informers:
-                if informer is not self.sweeps:  # which come whenever they can be read
-                    await informer.wait_for_sync()
-        return [informer.problem for informer in self._cache.informers if not informer.has_synced and informer.problem]
+            for informer in awaited:
+                await informer.wait_for_sync()
+        return [informer.problem for informer in awaited if not informer.has_synced and informer.problem]
 
     def jobset_of(self, job: CachedObject) -> CachedObject | None:
         """The JobSet that a TrainJob controls."""

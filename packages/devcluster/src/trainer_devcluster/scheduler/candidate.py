@@ -22,10 +22,9 @@ import yaml
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import Object, ObjectKey, has_finished
 from trainer.kube.resource import Resource
+from trainer.workloads import DEFAULT_SCHEDULER
 from trainer.workloads.pod_requests import pod_requests
 from trainer_devcluster.workload_api import POD_GROUPS
-
-DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 
 @dataclass(frozen=True, slots=True)

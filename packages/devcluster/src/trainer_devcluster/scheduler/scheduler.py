@@ -19,11 +19,11 @@ from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import NODES, PODS
+from trainer.workloads import DEFAULT_SCHEDULER
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from trainer_devcluster.scheduler import texts
 from trainer_devcluster.scheduler.candidate import (
     COSCHEDULING,
-    DEFAULT_SCHEDULER,
     KNOWN_SCHEDULERS,
     KUBERNETES,
     VOLCANO,

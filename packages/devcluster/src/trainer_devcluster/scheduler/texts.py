@@ -11,7 +11,8 @@ from trainer.kube.clock import Clock, timestamp
 from trainer.kube.errors import ConflictError, NotFoundError
 from trainer.kube.objects import Object, find_condition, name_of, namespace_of, set_condition, uid_of
 from trainer.kube.resource import PODS
-from trainer_devcluster.scheduler.candidate import DEFAULT_SCHEDULER, Candidate, Gang
+from trainer.workloads import DEFAULT_SCHEDULER
+from trainer_devcluster.scheduler.candidate import Candidate, Gang
 from trainer_devcluster.scheduler.node_fit import FitFailure, Room
 
 NO_NODES = "no nodes available to schedule pods"
