@@ -43,7 +43,7 @@ __all__ = [
     "train",
     "uniform",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def _load_structlog() -> None:

@@ -138,7 +138,7 @@ def test_image_of_initializers_in_the_installer(tmp_path: Path) -> None:
     )
     (job,) = of_kind(overlaid(tmp_path, "default", f"patches:{documented}"), "Job")
     (container,) = job["spec"]["template"]["spec"]["containers"]
-    image = "registry.example.com/trainer-initializer:0.1.0"
+    image = "registry.example.com/trainer-initializer:0.2.0"
     assert container["env"] == [
         {"name": "TRAINER_INITIALIZER_IMAGE", "value": image},
         {"name": "TRAINER_TRANSFORMERS_IMAGE", "value": TRANSFORMERS_IMAGE},

@@ -1,3 +1,3 @@
 """A small Kubernetes-compatible cluster for laptops and tests; knows nothing of TrainJobs."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

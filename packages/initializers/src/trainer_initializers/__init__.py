@@ -10,7 +10,7 @@ from trainer_initializers.file_store import Exporter, FileStore, LocalFile, Remo
 from trainer_initializers.options import TransferOptions
 from trainer_initializers.shared_directory import path_of
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Exporter",

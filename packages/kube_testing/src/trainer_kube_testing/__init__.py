@@ -20,7 +20,7 @@ from trainer_kube_testing.recorded import WRITES, RecordedEvents, RecordedReques
 from trainer_kube_testing.waiting import eventually, no_stray_tasks
 from trainer_kube_testing.watches import StreamingLists
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "WRITES",

@@ -1,3 +1,3 @@
 """OptimizationJobs: sweeps over the parameters of TrainJobs."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -1,3 +1,3 @@
 """Jobs of the Training and MPI Operator: converted into TrainJobs, and served by a manager."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
