@@ -1,0 +1,9 @@
+"""The images of this repository, built without a daemon, and roots of Debian to build and to try things on."""
+
+from __future__ import annotations
+
+from hack.images.base import DebianRoot, debian
+from hack.images.errors import ImageError
+from hack.images.machine import CleanMachine, clean_machine
+
+__all__ = ["CleanMachine", "DebianRoot", "ImageError", "clean_machine", "debian"]

@@ -1,0 +1,101 @@
+"""A root file system of Debian's packages, for images where no registry can be reached, and for clean machines."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from hack.images.errors import ImageError, require, require_root
+
+OLDSTABLE: Final = "bookworm"
+"""The suite whose Python is the oldest that is supported."""
+PYTHON: Final = ("ca-certificates", "python3", "python3-pip", "python3-venv")
+_DEFAULT_MIRROR: Final = "http://deb.debian.org/debian"
+_LEFTOVERS: Final = (
+    "var/cache/apt/*.bin",
+    "var/cache/apt/archives/*.deb",
+    "var/cache/ldconfig/*",
+    "var/lib/apt/lists/*_*",
+    "var/log/*.log",
+    "var/log/apt/*",
+)
+"""Files that installing packages leaves, and that differ from one time to the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class DebianRoot:
+    """A directory tree of Debian that is made once and then only read."""
+
+    suite: str
+    """Such as bookworm."""
+    directory: Path
+    """Holds `bin`, `etc`, `usr` and so on; cached, so nobody may write to it."""
+
+
+def cache_directory() -> Path:
+    """Where bases and whatever is slow to make are kept: `${XDG_CACHE_HOME:-~/.cache}/trainer-ci`."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trainer-ci"
+
+
+@contextmanager
+def locked(place: Path) -> Iterator[None]:
+    """Hold the lock of a cached path, for the time in which it is looked up or made."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with place.with_name(f"{place.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def debian(suite: str = OLDSTABLE, packages: Sequence[str] = PYTHON) -> DebianRoot:
+    """Give a root of a suite with these packages, from the cache or by debootstrap (a minute).
+
+    Args:
+        suite: as Debian names it.
+        packages: what is installed beside the essential packages and apt; what they recommend is not.
+
+    Raises:
+        ImageError: not root, no debootstrap, or it failed.
+    """
+    wanted = sorted(set(packages))
+    key = sha256(" ".join(wanted).encode()).hexdigest()[:12]
+    place = cache_directory() / "debian" / f"{suite}-{key}"
+    with locked(place):
+        if not place.exists():
+            _bootstrap(suite, wanted, place)
+    return DebianRoot(suite, place)
+
+
+def _bootstrap(suite: str, packages: Sequence[str], place: Path) -> None:
+    require_root("make a root of Debian")
+    require({"debootstrap": "debootstrap"})
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix="making-") as made:
+        root = Path(made) / "root"
+        include = [f"--include={','.join(packages)}"] if packages else []
+        command = ["debootstrap", "--variant=minbase", *include, suite, str(root), mirror()]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            last = "\n".join((done.stdout + done.stderr).splitlines()[-5:])
+            raise ImageError(f"debootstrap of {suite} failed:\n{last}")
+        for leftover in (each for pattern in _LEFTOVERS for each in root.glob(pattern)):
+            shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+        root.rename(place)
+
+
+def mirror() -> str:
+    """The mirror of Debian that apt of this machine is configured with; Debian's own where it has none."""
+    if shutil.which("apt-get") is None:
+        return _DEFAULT_MIRROR
+    command = ["apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI)", "Created-By: Packages"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    uris = [uri.rstrip("/") for origin, _, uri in (line.partition(" ") for line in listed.splitlines())
+            if origin == "Debian" and uri.rstrip("/").endswith("/debian")]  # fmt: skip
+    return uris[0] if uris else _DEFAULT_MIRROR

@@ -1,0 +1,75 @@
+"""Settings of this machine that installing in a container or on a clean machine needs: pip's, authorities, proxies."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+AUTHORITIES: Final = Path("/etc/ssl/certs")
+"""Where Debian and what is made from it have the certificates of authorities."""
+_OF_ENVIRONMENT: Final = ":env:"
+_OF_THIS_CALL: Final = ("no-input",)
+
+
+@dataclass(frozen=True, slots=True)
+class PipSettings:
+    """What pip is configured with here, by files and by variables."""
+
+    text: str
+    """A `pip.conf` that says the same."""
+    places: tuple[Path, ...]
+    """Files and directories of this machine that it names beside authorities: indexes, wheels, constraints."""
+
+
+def pip_settings() -> PipSettings:
+    """Ask pip for its configuration."""
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return settings_of(answer)
+
+
+def settings_of(listed: str) -> PipSettings:
+    """Read what `pip config list` prints; a variable wins over a file."""
+    sections: dict[str, dict[str, str]] = {}
+    of_environment: dict[str, str] = {}
+    for line in listed.splitlines():
+        name, _, shown = line.partition("=")
+        section, _, key = name.rpartition(".")
+        value = str(ast.literal_eval(shown))
+        if section == _OF_ENVIRONMENT:
+            of_environment[key] = value
+        elif key not in _OF_THIS_CALL:
+            sections.setdefault(section, {})[key] = value
+    sections.setdefault("global", {}).update(of_environment)
+    values = [value for settings in sections.values() for value in settings.values()]
+    text = "".join(
+        f"[{section}]\n" + "".join(f"{key} = {_indented(value)}\n" for key, value in settings.items())
+        for section, settings in sections.items()
+    )
+    places = {place for value in values for word in value.split() if (place := _place(word)) is not None}
+    given = {AUTHORITIES, *places}
+    return PipSettings(text, tuple(sorted(each for each in places if each.exists() and given.isdisjoint(each.parents))))
+
+
+def _indented(value: str) -> str:
+    return re.sub(r"\n\s*", "\n  ", value)
+
+
+def _place(word: str) -> Path | None:
+    """The path that a word of a setting names; an index refers to files beside it."""
+    if word.startswith("file:"):
+        return Path(urlsplit(word).path).parent
+    return Path(word) if word.startswith("/") else None
+
+
+def proxies() -> dict[str, str]:
+    """The variables that name the proxies of this machine."""
+    names = ("http_proxy", "https_proxy", "no_proxy")
+    return {name: value for name, value in os.environ.items() if name.lower() in names}
