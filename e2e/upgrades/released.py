@@ -1,0 +1,132 @@
+"""The release before the tree: its files, its wheels, and environments in which they are installed.
+
+All of it is made once for each commit and interpreter, below `${XDG_CACHE_HOME:-~/.cache}/trainer-ci/released`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+VERSION = "0.1.0"
+COMMIT = "dd2b5aa20cf7a3bffc4c2cae19b11d1c207d668a"
+"""Where this repository has no tag of the version."""
+DISTRIBUTIONS = ("devcluster",)
+"""Their folders, beside trainer-operator's."""
+_SECONDS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A released version."""
+
+    version: str
+    directory: Path
+
+    @property
+    def tree(self) -> Path:
+        """The files of its commit."""
+        return self.directory / "tree"
+
+    @property
+    def config(self) -> Path:
+        """Its manifests."""
+        return self.tree / "config"
+
+    @property
+    def constraints(self) -> Path:
+        """The versions that it was tested with, for pip."""
+        return self.tree / "constraints.txt"
+
+    @property
+    def wheels(self) -> Path:
+        """The folder of all its distributions, for pip's `--find-links`."""
+        return self.directory / "wheels"
+
+    @property
+    def bin(self) -> Path:
+        """The programs of an environment that all tests share, and that none may change."""
+        return self.directory / "environment/bin"
+
+    def install(self, environment: Path, *extras: str) -> Path:
+        """Make a new environment with this release; returns the folder of its programs.
+
+        Args:
+            environment: the folder to make.
+            extras: of trainer-operator. Default: the control plane alone.
+        """
+        subprocess.run([sys.executable, "-m", "venv", environment], check=True, timeout=_SECONDS)
+        requirement = f"trainer-operator[{','.join(extras)}]=={self.version}"
+        sources = ("--constraint", self.constraints, "--find-links", self.wheels)
+        program = environment / "bin/python"
+        command: list[str | Path] = [program, "-m", "pip", "install", "--quiet", *sources, requirement]
+        subprocess.run(command, check=True, timeout=_SECONDS)
+        return environment / "bin"
+
+
+def released() -> Release:
+    """The release before the tree, with wheels and the shared environment (extra `cluster`).
+
+    The test is skipped where the clone is too shallow to have its commit.
+    """
+    commit = _commit()
+    interpreter = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    release = Release(VERSION, _cache() / f"{VERSION}-{commit[:12]}-{interpreter}")
+    release.directory.mkdir(parents=True, exist_ok=True)
+    with _locked(release.directory):
+        _once(release.tree, lambda: _unpack(commit, release.tree))
+        _once(release.wheels, lambda: _build(release))
+        _once(release.bin.parent, lambda: release.install(release.bin.parent, "cluster"))
+    return release
+
+
+def _commit() -> str:
+    for name in (f"refs/tags/v{VERSION}^{{commit}}", f"{COMMIT}^{{commit}}"):
+        command = ["git", "-C", str(ROOT), "rev-parse", "--quiet", "--verify", name]
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        if answer.returncode == 0:
+            return answer.stdout.strip()
+    return pytest.skip(f"this clone has neither the tag v{VERSION} nor its commit: git fetch --unshallow --tags")
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trainer-ci/released"
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    with (directory / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _once(directory: Path, make: Callable[[], object]) -> None:
+    """Make a directory, unless it is there as a whole; an environment cannot be renamed, hence the mark."""
+    mark = directory.with_suffix(".made")
+    if mark.exists():
+        return
+    shutil.rmtree(directory, ignore_errors=True)
+    make()
+    mark.touch()
+
+
+def _unpack(commit: str, directory: Path) -> None:
+    directory.mkdir()
+    archive = subprocess.run(["git", "-C", ROOT, "archive", commit], capture_output=True, check=True, timeout=_SECONDS)
+    subprocess.run(["tar", "-x", "-C", directory], input=archive.stdout, check=True, timeout=_SECONDS)
+
+
+def _build(release: Release) -> None:
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", release.wheels]
+    distributions = (release.tree / folder for folder in (".", *DISTRIBUTIONS))
+    subprocess.run([*command, *distributions], check=True, timeout=_SECONDS)
