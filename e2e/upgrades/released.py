@@ -127,6 +127,7 @@ def _unpack(commit: str, directory: Path) -> None:
 
 
 def _build(release: Release) -> None:
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", release.wheels]
+    command: list[str | Path] = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+    command += ["--wheel-dir", release.wheels]
     distributions = (release.tree / folder for folder in (".", *DISTRIBUTIONS))
     subprocess.run([*command, *distributions], check=True, timeout=_SECONDS)
