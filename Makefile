@@ -8,7 +8,9 @@
 # make lanes                     those of these lanes that changes since the last `make nightly` can have broken
 # make nightly                   everything: all frameworks, SDKs, images, attacks, a soak; 75 minutes
 # make e2e KUBECONFIG=FILE       all end-to-end tests on the cluster of this file: see e2e/README.md
-# make check                     lint, types, layers          make bench   numbers, next to kopf and kubernetes_asyncio
+# make ci                        what a change must pass, on Debian as root; make ci TARGETS=nightly: another target there
+# make kind-cluster              Kubernetes with JobSet and Kueue, in Docker; make kind-e2e: all end-to-end tests on it
+# make check                     lint, types, layers, workflows   make bench   numbers, next to kopf and kubernetes_asyncio
 # make bench-converge KUBECONFIG=FILE    the manager on that cluster, next to a bare process: see benchmarks/README.md
 # make docs                      the documentation as a site, build/site/index.html, with all links checked
 # make dashboard-bundle          the web page of `trainer dashboard`, into the package
@@ -16,6 +18,9 @@
 PYTHON ?= python3
 EXAMPLE ?= jax-digits
 BENCH ?=
+TARGETS ?=
+# The version of Kubernetes of `make kind-cluster`.
+KUBERNETES ?= 1.37
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' trainer/__init__.py)
 IMAGE ?= trainer-operator:$(VERSION)
 INITIALIZER_IMAGE ?= trainer-initializer:$(VERSION)
@@ -37,7 +42,7 @@ space := $() $()
 # Images of Python set it, and then every process of the tests compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo dashboard example-exists test e2e lanes $(LANES:%=lane-%) nightly bench-smoke image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-history bench-devcluster bench-progress bench-survival bench-sweeps check docs dashboard-bundle dashboard-check e2e-dashboard pictures audit image format clean
+.PHONY: help demo dashboard example-exists test e2e lanes $(LANES:%=lane-%) nightly bench-smoke image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-history bench-devcluster bench-progress bench-survival bench-sweeps check workflows-check ci kind-cluster kind-e2e kind-logs kind-delete docs dashboard-bundle dashboard-check e2e-dashboard pictures audit image format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -163,12 +168,28 @@ bench-devcluster: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.devcluster_scale $(BENCH)
 	$(BIN)/python -m benchmarks.devcluster_watchers
 
-check: $(VENV)/.dev
+check: $(VENV)/.dev workflows-check
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
 	@set -e; for package in $(PACKAGES); do $(BIN)/lint-imports --no-logo --no-cache --config $$package/pyproject.toml; done
+
+# actionlint reads what is between the lines of a workflow, zizmor what an attacker could do with it.
+workflows-check: $(VENV)/.dev
+	@if test -x $(BIN)/actionlint; then \
+	  set -ex; $(BIN)/actionlint -shellcheck $(BIN)/shellcheck; $(BIN)/shellcheck .ci/run; \
+	  $(BIN)/zizmor --offline --no-progress --quiet .github; \
+	else echo "note: actionlint and zizmor come for Linux on x86-64 only; the workflows are not checked" >&2; fi
+
+ci:
+	bash .ci/run $(TARGETS)
+
+kind-cluster: $(VENV)/.dev
+	$(BIN)/python -m hack.kind_cluster create --kubernetes $(KUBERNETES)
+
+kind-e2e kind-logs kind-delete: kind-%: $(VENV)/.dev
+	$(BIN)/python -m hack.kind_cluster $*
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m hack.site

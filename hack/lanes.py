@@ -108,6 +108,7 @@ NIGHTLY = (
 """End-to-end tests that only `make nightly` runs: frameworks, SDKs, images, attacks and other versions."""
 
 NOT_READ = (
+    ".github",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "README.md",
