@@ -85,7 +85,7 @@ def test_control_plane_alone(wheels: Path, tmp_path: Path) -> None:
 
 def test_everything(wheels: Path, tmp_path: Path) -> None:
     """With all extras a script trains on this machine, the page shows it, and old jobs are converted."""
-    whole = Environment(tmp_path, wheels, "trainer-operator[cluster,dashboard,initializers,testing,v1]")
+    whole = Environment(tmp_path, wheels, "trainer-operator[cluster,dashboard,initializers,testing,v1-jobs]")
     (whole.home / "train.py").write_text('print("trained")\n')
     (whole.home / "job.yaml").write_text(PYTORCH_JOB)
     whole.run("trainer", "up")

@@ -56,6 +56,8 @@ async def test_component_that_the_configuration_names_is_missing(monkeypatch: py
     """A manager that shall serve v1 jobs and cannot does not start, and the message names the remedy."""
     monkeypatch.setattr("trainer.components.entry_points", lambda group: EntryPoints())
     client = FakeClient(resources=RESOURCES)
-    with pytest.raises(ConfigurationError, match=r"controllers.v1.enabled: .* pip install 'trainer-operator\[v1\]'"):
+    with pytest.raises(
+        ConfigurationError, match=r"controllers.v1.enabled: .* pip install 'trainer-operator\[v1-jobs\]'"
+    ):
         await run_manager(client, bare(controllers={"v1": {"enabled": True}}))
     assert client.requests == []

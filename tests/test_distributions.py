@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.version import InvalidVersion, Version
 
 import trainer
 
@@ -45,6 +46,14 @@ def test_extra_brings_it(folder: Path) -> None:
     extras = project(ROOT)["optional-dependencies"].values()
     wanted = re.compile(re.escape(project(folder)["name"]) + r"(\[\w+\])?" + re.escape(bounds()))
     assert any(wanted.fullmatch(each) for extra in extras for each in extra)
+
+
+@pytest.mark.parametrize("folder", [ROOT, *FOLDERS], ids=lambda folder: folder.name)
+def test_no_extra_has_the_name_of_a_version(folder: Path) -> None:
+    """pip 24.1 to 25.3 compares such a name with each other extra as versions, and fails: the others are none."""
+    for extra in project(folder).get("optional-dependencies", {}):
+        with pytest.raises(InvalidVersion):
+            Version(extra)
 
 
 @each_folder

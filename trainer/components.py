@@ -83,8 +83,8 @@ def installed_components(configuration: Configuration) -> list[Registration]:
     """
     points = entry_points(group=GROUP)
     if configuration.controllers.v1.enabled and _V1_JOBS not in points.names:
-        problem = "controllers.v1.enabled: what serves these jobs is not installed: pip install 'trainer-operator[v1]'"
-        raise ConfigurationError(problem)
+        remedy = "pip install 'trainer-operator[v1-jobs]'"
+        raise ConfigurationError(f"controllers.v1.enabled: what serves these jobs is not installed: {remedy}")
     return [_loaded(point) for point in sorted(points, key=lambda point: point.name)]
 
 

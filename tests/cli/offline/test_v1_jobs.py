@@ -33,4 +33,4 @@ def test_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -
     monkeypatch.setattr("trainer.cli.offline.v1_jobs.entry_points", lambda group: EntryPoints())
     result = CliRunner().invoke(app, command.split())
     assert result.exit_code == 1
-    assert result.stderr == "error: jobs of kubeflow.org are not known here: pip install 'trainer-operator[v1]'\n"
+    assert result.stderr == "error: jobs of kubeflow.org are not known here: pip install 'trainer-operator[v1-jobs]'\n"

@@ -42,4 +42,4 @@ def installed_v1_jobs() -> V1Jobs:
     for point in entry_points(group=_GROUP):
         jobs: V1Jobs = point.load()()
         return jobs
-    raise CommandError("jobs of kubeflow.org are not known here: pip install 'trainer-operator[v1]'")
+    raise CommandError("jobs of kubeflow.org are not known here: pip install 'trainer-operator[v1-jobs]'")
