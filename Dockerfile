@@ -1,13 +1,14 @@
-# The image of the controller manager; `make image` builds it.
+# The image of the controller manager; `make image` builds it without a daemon, and so does `docker build .` with one.
 #
 # The base is named by a tag, so that a build today has Debian's fixes of today. For the same image bit by bit, name it by
-# its digest (--build-arg BASE=docker.io/library/python@sha256:...), give SOURCE_DATE_EPOCH, and have BuildKit put that
-# time on all files of its layers (--output type=image,name=...,rewrite-timestamp=true): all the rest is fixed.
-# 3.11 is the oldest Python that is supported, and the one that all tests run with; a test runs the build stage as it is
-# written here and starts the manager from what it makes.
+# its digest (BASE=docker.io/library/python@sha256:...): all the rest is fixed. `make image` puts the time of the commit on
+# all files; Docker does so with SOURCE_DATE_EPOCH and --output type=image,name=...,rewrite-timestamp=true.
+# BASE needs python3 3.11 or newer. BUILD_BASE needs the same Python with venv, and is BASE unless that has none.
+# 3.11 is the oldest Python that is supported, and the one that all tests run with.
 ARG BASE=docker.io/library/python:3.11-slim-trixie
+ARG BUILD_BASE=${BASE}
 
-FROM ${BASE} AS build
+FROM ${BUILD_BASE} AS build
 ARG SOURCE_DATE_EPOCH=1767225600
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PIP_NO_CACHE_DIR=1 \
@@ -16,33 +17,31 @@ ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
     SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH}
 WORKDIR /source
 
-# What is installed comes as wheels, of the versions that the tests run with: nothing is compiled, and no setup script
-# runs. A layer of its own, which a change of our code leaves alone.
-COPY pyproject.toml constraints.txt ./
-COPY packages/dashboard/pyproject.toml packages/dashboard/
-COPY packages/sweeps/pyproject.toml packages/sweeps/
-COPY packages/v1_jobs/pyproject.toml packages/v1_jobs/
-RUN python -m pip install --quiet --only-binary=:all: --constraint constraints.txt hatchling
-RUN python -m venv --without-pip /opt/trainer
+# What is installed comes as wheels, of the versions that the tests run with and with the hashes of their files: nothing is
+# compiled, and no setup script runs. A layer of its own, which a change of our code leaves alone.
+COPY images/build-requirements.txt images/
+COPY images/manager/requirements.txt images/manager/
+RUN python3 -m venv /builder && \
+    /builder/bin/python -m pip install --quiet --only-binary=:all: --require-hashes \
+      --requirement images/build-requirements.txt
 # One image for all that runs in a cluster: the manager, the dashboard and the recorder. Of 234 MB of packages 71 are NumPy:
 # Optuna needs it, and the manager imports both when the first sweep chooses parameters.
-RUN python -c "import pathlib, tomllib; files = [*pathlib.Path().rglob('pyproject.toml')]; \
-      named = [each for file in files for each in tomllib.loads(file.read_text())['project']['dependencies']]; \
-      print(*(each for each in named if not each.startswith('trainer-')), sep='\n')" \
-      >requirements.txt && \
-    python -m pip --python /opt/trainer/bin/python install --quiet --no-compile --only-binary=:all: \
-      --constraint constraints.txt --requirement requirements.txt
+RUN python3 -m venv --without-pip /opt/trainer && \
+    /builder/bin/python -m pip --python /opt/trainer/bin/python install --quiet --no-compile --only-binary=:all: \
+      --require-hashes --requirement images/manager/requirements.txt && \
+    find /opt/trainer/lib/python3.*/site-packages -type d \( -name tests -o -name include \) -prune -exec rm -r {} +
 
-COPY README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE ./
 COPY config config
 COPY trainer trainer
 COPY packages/dashboard packages/dashboard
 COPY packages/sweeps packages/sweeps
 COPY packages/v1_jobs packages/v1_jobs
-RUN python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir /wheels \
+RUN /builder/bin/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir /wheels \
       . ./packages/dashboard ./packages/sweeps ./packages/v1_jobs
-RUN python -m pip --python /opt/trainer/bin/python install --quiet --no-compile --no-deps --no-index /wheels/*.whl && \
-    python -m pip --python /opt/trainer/bin/python check
+RUN /builder/bin/python -m pip --python /opt/trainer/bin/python install --quiet --no-compile --no-deps --no-index \
+      /wheels/*.whl && \
+    /builder/bin/python -m pip --python /opt/trainer/bin/python check
 # The root file system is read-only, so byte code is made here; it refers to its source by content, not by time.
 RUN /opt/trainer/bin/python -m compileall -q -j 0 --invalidation-mode unchecked-hash /opt/trainer/lib && \
     find /opt/trainer -depth -exec touch --no-dereference --date="@${SOURCE_DATE_EPOCH}" {} +

@@ -69,6 +69,21 @@ def _place(word: str) -> Path | None:
     return Path(word) if word.startswith("/") else None
 
 
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What a build gets of this machine: pip's settings and places, and the authorities where pip is told of them."""
+
+    pip: PipSettings
+
+    def build_arguments(self, directory: Path) -> list[str]:
+        """Arguments for buildah, whose files go to a directory."""
+        file = directory / "pip.conf"
+        file.write_text(self.pip.text)
+        authorities = (AUTHORITIES,) if str(AUTHORITIES) in self.pip.text else ()
+        mounts = {file: Path("/etc/pip.conf"), **{each: each for each in (*authorities, *self.pip.places)}}
+        return [f"--volume={source}:{target}:ro" for source, target in mounts.items()]
+
+
 def proxies() -> dict[str, str]:
     """The variables that name the proxies of this machine."""
     names = ("http_proxy", "https_proxy", "no_proxy")
