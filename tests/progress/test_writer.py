@@ -230,6 +230,26 @@ async def test_nothing_is_kept_after_the_end(desk: Desk) -> None:
         await desk.clock.advance(INTERVAL)
         assert kept() is None
 
+async def test_deletion_during_the_last_write(desk: Desk) -> None:
+    """A TrainJob that goes away while its last progress is written is no error, and nothing of it stays."""
+    async with desk.open():
+        desk.report(40)
+        await settle()
+        obj = desk.client.objects(TRAIN_JOBS)[0]
+        desk.client.add(obj | {"status": obj["status"] | COMPLETE})
+        await settle()
+        held = desk.client.faults.hold(verb="apply", answers=True)
+        desk.writer.close(KEY)
+        await desk.clock.advance(INTERVAL)
+        assert held.waiting
+        desk.writer.forget(KEY)
+        held.release()
+        await settle()
+        assert not desk.writer.has_state_of(KEY)
+        labels = {"controller": "trainjob-progress-status"}
+        errors = desk.manager.metrics.registry.get_sample_value("controller_runtime_reconcile_errors_total", labels)
+        assert (desk.count("success"), errors) == (2, 0)
+
 
 @pytest.mark.parametrize("end", ["Complete", "Failed"])
 @pytest.mark.parametrize(

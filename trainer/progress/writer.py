@@ -193,8 +193,10 @@ class ProgressWriter:
             obj = await self._write_curve(obj, curve, account, newest)
         if fields != _status(progress_of(obj), find_condition(obj, ConditionType.STALLED)) | shown_steps(obj):
             await self._write(obj, fields, account, newest)
-        if account is not None and account.is_closed and account.newest is None:
-            self._accounts.pop(key)
+        # Whoever deletes or replaces the TrainJob meanwhile takes the account away, or puts another in its place.
+        is_done = account is not None and account.is_closed and account.newest is None
+        if is_done and self._accounts.get(key) is account:
+            del self._accounts[key]
 
     def _desired(self, obj: Object, account: _Account | None) -> Object:
         """The status that this field manager is to have; without news the progress stays."""
