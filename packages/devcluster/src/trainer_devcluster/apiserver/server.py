@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import errno
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -38,6 +37,7 @@ from trainer_devcluster.apiserver.serving.dispatch import Dispatcher
 from trainer_devcluster.apiserver.serving.first_objects import FirstObjects, bootstrap, expire_events
 from trainer_devcluster.apiserver.serving.listening import HOST, listening
 from trainer_devcluster.apiserver.storage.data_directory import exclusive
+from trainer_devcluster.apiserver.storage.former_objects import leave, take_over
 from trainer_devcluster.apiserver.storage.journal import Journal
 from trainer_devcluster.apiserver.storage.storage import DEFAULT_HISTORY, Storage
 from trainer_devcluster.apiserver.webhooks.client import webhook_client
@@ -74,7 +74,7 @@ SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _OBJECTS = "objects.sqlite"
 """Name of the journal in the data directory."""
 _FORMER_OBJECTS = "objects"
-"""Directory of the journal of the first dev clusters."""
+"""The same of trainer-devcluster 0.1, a directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ async def _serve(
         options.feature_gates,
         commands=commands,
     )
-    async with webhook_client(storage, clock) as client:
+    async with _leaving(options, storage), webhook_client(storage, clock) as client:
         authorizer = RbacAuthorizer(storage)
         admission = Admission(storage, backend.registry, Caller(client))
         writer, deleter = ObjectWriter(backend, admission), Deleter(backend)
@@ -175,6 +175,18 @@ async def _serve(
         # Answers that wait for the journal end before it does, and watches are audited when they end.
         async with _running(background), listening(dispatcher.handle, options.port, context) as port:
             yield RunningServer(f"https://{HOST}:{port}", token, certificate.ca_pem)
+
+
+@asynccontextmanager
+async def _leaving(options: ServerOptions, storage: Storage) -> AsyncIterator[None]:
+    """Leave the objects for trainer-devcluster 0.1 when everything has ended, unless the journal lacks some of them."""
+    try:
+        yield
+    finally:
+        if options.persistent and storage.published_revision == storage.revision:
+            former = options.data_dir / _FORMER_OBJECTS
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(leave, former, storage.state(), storage.revision)
 
 
 @asynccontextmanager
@@ -212,11 +224,9 @@ def _open_storage(options: ServerOptions, clock: Clock) -> tuple[Storage, Journa
     first_revision = int(clock.now().timestamp() * 1000)
     if not options.persistent:
         return Storage(history=options.history, revision=first_revision), None
-    if (options.data_dir / _FORMER_OBJECTS).is_dir():
-        message = "a former version of the dev cluster has written it: use that version, or move it away to start anew"
-        raise OSError(errno.EINVAL, message, str(options.data_dir / _FORMER_OBJECTS))
-    storage = Storage(history=options.history)
-    return storage, Journal.open(options.data_dir / _OBJECTS, storage, first_revision)
+    storage, path = Storage(history=options.history), options.data_dir / _OBJECTS
+    take_over(options.data_dir / _FORMER_OBJECTS, path)
+    return storage, Journal.open(path, storage, first_revision)
 
 
 def _prepare(data_dir: Path) -> tuple[ServerTls, str, SigningKey]:

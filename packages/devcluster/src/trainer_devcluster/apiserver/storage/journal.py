@@ -20,7 +20,7 @@ import anyio
 import msgspec
 
 from trainer.kube.client import EventType
-from trainer.kube.objects import ObjectKey
+from trainer.kube.objects import ObjectKey, resource_version_of
 from trainer_devcluster.apiserver.storage.storage import Change, Partition, State, Storage
 
 COMPACT_BYTES = 32 * 1024 * 1024
@@ -143,14 +143,42 @@ class Database:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = FULL")
             if not self._connection.execute("SELECT name FROM sqlite_master").fetchall():
-                self._create(first_revision)
+                with self._connection:
+                    self._create(first_revision)
             self._check_format()
             [(origin,)] = self._connection.execute("SELECT revision FROM origin")
             return self._replay(storage, origin, self._connection.execute(_READ))
         except (sqlite3.Error, ValueError, KeyError) as error:
             self._connection.close()
-            remedy = f"if it is damaged, put a copy back, or move {self.path} away to start with an empty cluster"
-            raise OSError(errno.EINVAL, f"cannot be used ({error}): {remedy}", str(self.path)) from error
+            raise self._unusable(error) from error
+
+    def revision(self) -> int | None:
+        """The resource version of the last change; None where nothing was ever kept here."""
+        try:
+            if not self._connection.execute("SELECT name FROM sqlite_master").fetchall():
+                return None
+            self._check_format()
+            [(found,)] = self._connection.execute(
+                "SELECT max(revision) FROM (SELECT revision FROM origin UNION ALL SELECT revision FROM changes)"
+            )
+        except (sqlite3.Error, ValueError) as error:
+            raise self._unusable(error) from error
+        return int(found)
+
+    def fill(self, state: State, revision: int) -> None:
+        """Keep the objects at a revision in a new file."""
+        changes = (
+            (
+                partition,
+                Change(int(resource_version_of(obj)), EventType.ADDED, key, obj, None),
+                msgspec.json.encode(obj),
+            )
+            for partition, items in state.items()
+            for key, obj in items.items()
+        )
+        with self._writing():
+            self._create(revision)
+            self._connection.executemany(_APPEND, (_row(*change) for change in changes))
 
     def write(self, pending: _Pending, origin: int | None) -> None:
         """Write changes; they are on the disk on return.
@@ -171,12 +199,15 @@ class Database:
         self._connection.close()
 
     def _create(self, revision: int) -> None:
-        with self._connection:
-            self._connection.execute("BEGIN")
-            for statement in _TABLES:
-                self._connection.execute(statement)
-            self._connection.execute("INSERT INTO origin VALUES (?)", (revision,))
-            self._connection.execute(f"PRAGMA user_version = {_FORMAT}")
+        self._connection.execute("BEGIN")
+        for statement in _TABLES:
+            self._connection.execute(statement)
+        self._connection.execute("INSERT INTO origin VALUES (?)", (revision,))
+        self._connection.execute(f"PRAGMA user_version = {_FORMAT}")
+
+    def _unusable(self, problem: Exception) -> OSError:
+        remedy = f"if it is damaged, put a copy back, or move {self.path} away to start with an empty cluster"
+        return OSError(errno.EINVAL, f"cannot be used ({problem}): {remedy}", str(self.path))
 
     def _check_format(self) -> None:
         [(found,)] = self._connection.execute("PRAGMA user_version")

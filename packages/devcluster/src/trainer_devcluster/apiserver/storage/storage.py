@@ -172,6 +172,10 @@ class Storage:
         """The resource version of the latest change that clients may see."""
         return self._published
 
+    def state(self) -> State:
+        """All objects as they are now."""
+        return {partition: dict(collection.items) for partition, collection in self._collections.items()}
+
     def restore(self, state: State, revision: int) -> None:
         """Fill an empty storage with the state at a revision; what was before it counts as forgotten."""
         self._first_revision = self._revision = self._published = revision
