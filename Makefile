@@ -10,6 +10,7 @@
 # make e2e KUBECONFIG=FILE       all end-to-end tests on the cluster of this file: see e2e/README.md
 # make ci                        what a change must pass, on Debian as root; make ci TARGETS=nightly: another target there
 # make kind-cluster              Kubernetes with JobSet and Kueue, in Docker; make kind-e2e: all end-to-end tests on it
+# make publish-images REGISTRY=ghcr.io/OWNER   what `make images` has built, then publish-chart, sign: see docs/releases.md
 # make check                     lint, types, layers, workflows   make bench   numbers, next to kopf and kubernetes_asyncio
 # make bench-converge KUBECONFIG=FILE    the manager on that cluster, next to a bare process: see benchmarks/README.md
 # make docs                      the documentation as a site, build/site/index.html, with all links checked
@@ -42,7 +43,7 @@ space := $() $()
 # Images of Python set it, and then every process of the tests compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo dashboard example-exists test e2e lanes $(LANES:%=lane-%) nightly bench-smoke image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-history bench-devcluster bench-progress bench-survival bench-sweeps check workflows-check ci kind-cluster kind-e2e kind-logs kind-delete docs dashboard-bundle dashboard-check e2e-dashboard pictures audit image format clean
+.PHONY: help demo dashboard example-exists test e2e lanes $(LANES:%=lane-%) nightly bench-smoke image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-history bench-devcluster bench-progress bench-survival bench-sweeps check workflows-check ci kind-cluster kind-e2e kind-logs kind-delete join-images registry-login publish-images publish-chart provenance-subjects sign sign-sums release-page docs dashboard-bundle dashboard-check e2e-dashboard pictures audit image format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -190,6 +191,36 @@ kind-cluster: $(VENV)/.dev
 
 kind-e2e kind-logs kind-delete: kind-%: $(VENV)/.dev
 	$(BIN)/python -m hack.kind_cluster $*
+
+# Each step can be repeated, and builds nothing. BUILT has images, in a folder for each platform; DIST is of `make release`.
+BUILT ?= build/images
+DIST ?= dist
+PUBLISH = REGISTRY=$(REGISTRY) $(BIN)/python -m hack.publish
+
+join-images registry-login publish-images publish-chart provenance-subjects sign sign-sums release-page: | $(BIN)/python
+join-images:
+	$(PUBLISH) join $(BUILT)
+
+registry-login:
+	$(PUBLISH) login
+
+publish-images:
+	$(PUBLISH) images $(BUILT)
+
+publish-chart: $(VENV)/.dev
+	$(PUBLISH) chart $(DIST)/kubeflow-trainer-$(VERSION).tgz $(BUILT)
+
+provenance-subjects:
+	$(PUBLISH) subjects $(BUILT) >$(BUILT)/subjects
+
+sign:
+	$(PUBLISH) sign $(BUILT) $(DIST)
+
+sign-sums:
+	$(PUBLISH) sums $(DIST)
+
+release-page:
+	$(PUBLISH) page $(TAG) $(DIST)
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m hack.site

@@ -1,0 +1,41 @@
+"""The release page on GitHub."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from hack.publish.programs import PublishError, require, run
+from hack.publish.signatures import BUNDLE, SUMS
+
+NOTES: Final = "NOTES.md"
+
+
+def publish(tag: str, folder: Path) -> None:
+    """Make the page of a tag, with the notes, all files of the folder and the signature of their sums.
+
+    Raises:
+        PublishError: gh is missing or fails, or a file is missing or is not the one that the sums name.
+    """
+    require("gh")
+    files = _checked(folder)
+    options = ["--verify-tag", "--title", tag, "--notes-file", str(folder / NOTES)]
+    if "-" in tag or any(letter in tag.removeprefix("v") for letter in "abr"):
+        options.append("--prerelease")
+    run("gh", "release", "create", tag, *options, *(str(file) for file in files))
+
+
+def _checked(folder: Path) -> list[Path]:
+    for name, remedy in ((SUMS, "make release"), (BUNDLE, "make sign-sums"), (NOTES, "make release")):
+        if not (folder / name).exists():
+            raise PublishError(f"there is no {folder / name}: {remedy}")
+    files = [folder / SUMS, folder / BUNDLE]
+    for line in (folder / SUMS).read_text(encoding="utf-8").splitlines():
+        digest, _, name = line.partition("  ")
+        path = folder / name
+        if not path.exists() or sha256(path.read_bytes()).hexdigest() != digest:
+            raise PublishError(f"{path} is not the file that {SUMS} names: make release")
+        if name != NOTES:
+            files.append(path)
+    return files

@@ -1,0 +1,75 @@
+"""The release page: its files are those that the sums name."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from hack.publish.__main__ import main
+from hack.publish.page import NOTES
+from hack.publish.signatures import BUNDLE, SUMS
+from tests.hack.programs import Programs, programs
+
+__all__ = ["programs"]
+
+FILES = ("install-v2alpha1.yaml", "trainer_operator-0.2.0-py3-none-any.whl")
+
+
+@pytest.fixture
+def dist(tmp_path: Path) -> Path:
+    """A signed release."""
+    folder = tmp_path / "dist"
+    folder.mkdir()
+    for name in (*FILES, NOTES, BUNDLE):
+        (folder / name).write_text(name, encoding="utf-8")
+    sums = (f"{sha256(name.encode()).hexdigest()}  {name}\n" for name in (*FILES, NOTES))
+    (folder / SUMS).write_text("".join(sums), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("tag", "is_early"),
+    [
+        pytest.param("v0.2.0", False, id="release"),
+        pytest.param("v0.3.0rc1", True, id="candidate"),
+        pytest.param("v1.0.0b2", True, id="beta"),
+    ],
+)
+def test_page(tag: str, is_early: bool, dist: Path, programs: Programs) -> None:
+    """Notes are its text, all other files are attached, and candidates are not shown as the latest release."""
+    programs.add("gh")
+    assert main(["page", tag, str(dist)]) == 0
+    (call,) = programs.calls
+    assert call[:4] == ["gh", "release", "create", tag]
+    assert "--verify-tag" in call
+    assert call[call.index("--notes-file") + 1] == str(dist / NOTES)
+    assert ("--prerelease" in call) == is_early
+    assert {word.removeprefix(f"{dist}/") for word in call if word.startswith(str(dist))} == {
+        *FILES,
+        NOTES,
+        SUMS,
+        BUNDLE,
+    }
+
+
+@pytest.mark.parametrize("name", [SUMS, BUNDLE, NOTES, FILES[0]])
+def test_a_file_is_missing(name: str, dist: Path, programs: Programs, capsys: pytest.CaptureFixture[str]) -> None:
+    """There is no page without it, and the message names it and what makes it."""
+    (dist / name).unlink()
+    programs.add("gh")
+    assert main(["page", "v0.2.0", str(dist)]) == 1
+    said = capsys.readouterr().err
+    assert name in said
+    assert ("make sign-sums" if name == BUNDLE else "make release") in said
+    assert programs.calls == []
+
+
+def test_another_file(dist: Path, programs: Programs, capsys: pytest.CaptureFixture[str]) -> None:
+    """What has changed since the sums were signed is not published."""
+    (dist / FILES[1]).write_text("changed", encoding="utf-8")
+    programs.add("gh")
+    assert main(["page", "v0.2.0", str(dist)]) == 1
+    assert f"{FILES[1]} is not the file that {SUMS} names" in capsys.readouterr().err
+    assert programs.calls == []
