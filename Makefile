@@ -43,7 +43,7 @@ space := $() $()
 # Images of Python set it, and then every process of the tests compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo dashboard example-exists test e2e lanes $(LANES:%=lane-%) nightly bench-smoke image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-history bench-devcluster bench-progress bench-survival bench-sweeps check workflows-check ci kind-cluster kind-e2e kind-logs kind-delete join-images registry-login publish-images publish-chart provenance-subjects sign sign-sums release-page docs dashboard-bundle dashboard-check e2e-dashboard pictures audit image format clean
+.PHONY: help demo dashboard example-exists test e2e lanes $(LANES:%=lane-%) nightly bench-smoke image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-history bench-devcluster bench-progress bench-survival bench-sweeps check workflows-check ci kind-cluster kind-e2e kind-logs kind-delete join-images pack-chart registry-login publish-images publish-chart provenance-subjects sign sign-sums release-page docs dashboard-bundle dashboard-check e2e-dashboard pictures audit image format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -192,29 +192,34 @@ kind-cluster: $(VENV)/.dev
 kind-e2e kind-logs kind-delete: kind-%: $(VENV)/.dev
 	$(BIN)/python -m hack.kind_cluster $*
 
-# Each step can be repeated, and builds nothing. BUILT has images, in a folder for each platform; DIST is of `make release`.
+# Each step can be repeated. BUILT has images, in a folder for each platform, and DIST is what `make release` has made; the
+# steps after join-images and pack-chart need Python's standard library alone.
 BUILT ?= build/images
 DIST ?= dist
+PUBLISHED := build/published.json
 PUBLISH = REGISTRY=$(REGISTRY) $(BIN)/python -m hack.publish
 
 join-images registry-login publish-images publish-chart provenance-subjects sign sign-sums release-page: | $(BIN)/python
 join-images:
 	$(PUBLISH) join $(BUILT)
 
+pack-chart: $(VENV)/.dev
+	$(BIN)/python -m hack.publish.chart $(DIST)/kubeflow-trainer-$(VERSION).tgz build/chart
+
 registry-login:
 	$(PUBLISH) login
 
 publish-images:
-	$(PUBLISH) images $(BUILT)
+	$(PUBLISH) push $(PUBLISHED) $(BUILT)
 
-publish-chart: $(VENV)/.dev
-	$(PUBLISH) chart $(DIST)/kubeflow-trainer-$(VERSION).tgz $(BUILT)
+publish-chart:
+	$(PUBLISH) push $(PUBLISHED) build/chart
 
 provenance-subjects:
-	$(PUBLISH) subjects $(BUILT) >$(BUILT)/subjects
+	$(PUBLISH) subjects $(PUBLISHED) >build/subjects
 
 sign:
-	$(PUBLISH) sign $(BUILT) $(DIST)
+	$(PUBLISH) sign $(PUBLISHED) $(DIST)
 
 sign-sums:
 	$(PUBLISH) sums $(DIST)

@@ -2,14 +2,14 @@
 
     python -m hack.publish join FOLDER             images of several platforms become one image each
     python -m hack.publish login                   store credentials of the registry
-    python -m hack.publish images FOLDER           push the images that images.json of the folder lists
-    python -m hack.publish chart FILE FOLDER       push the packaged chart
-    python -m hack.publish sign FOLDER DIST        sign what is in the registry, and attest what it contains
-    python -m hack.publish subjects FOLDER         print what a provenance speaks of
+    python -m hack.publish push LIST FOLDER        push what images.json of the folder lists, and add it to LIST
+    python -m hack.publish sign LIST DIST          sign what is in the registry, and attest what it contains
+    python -m hack.publish subjects LIST           print what a provenance speaks of
     python -m hack.publish sums DIST               sign the sums of all files
     python -m hack.publish page TAG DIST           make the release page
 
-The variable REGISTRY says where images and the chart go. Exit code: 0, or 1 with a sentence on standard error.
+The variable REGISTRY says where images and charts go; names in registries have small letters. Exit code: 0, or 1 with a
+sentence on standard error.
 """
 
 from __future__ import annotations
@@ -34,16 +34,14 @@ def main(arguments: Sequence[str]) -> int:
                     sys.stdout.write(f"{image.reference} {image.digest} {platforms}\n")
             case ["login"]:
                 _registry().log_in(authentication())
-            case ["images", folder]:
+            case ["push", published, folder]:
                 registry = _registry()
                 for image in layout.listed(Path(folder)):
-                    record([registry.push(image)], Path(folder))
-            case ["chart", chart, folder]:
-                record([_registry().push_chart(Path(chart))], Path(folder))
-            case ["sign", folder, dist]:
-                signatures.sign(recorded(Path(folder)), Path(dist))
-            case ["subjects", folder]:
-                sys.stdout.write(signatures.subjects(recorded(Path(folder))))
+                    record([registry.push(image)], Path(published))
+            case ["sign", published, dist]:
+                signatures.sign(recorded(Path(published)), Path(dist))
+            case ["subjects", published]:
+                sys.stdout.write(signatures.subjects(recorded(Path(published))))
             case ["sums", dist]:
                 signatures.sign_sums(Path(dist))
             case ["page", tag, dist]:
@@ -58,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _registry() -> Registry:
-    return Registry(os.environ.get("REGISTRY", ""))
+    return Registry(os.environ.get("REGISTRY", "").lower())
 
 
 if __name__ == "__main__":

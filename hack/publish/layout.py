@@ -179,6 +179,29 @@ def write(content: Mapping[str, bytes], archive: Path) -> None:
             opened.addfile(member, io.BytesIO(content[name]))
 
 
+def archive_of(archive: Path, config: tuple[str, bytes], layers: Iterable[tuple[str, bytes]]) -> str:
+    """Write an archive of one manifest, and give the digest of that.
+
+    Args:
+        archive: the file.
+        config: its media type and content.
+        layers: media type and content of each.
+    """
+    blobs: dict[str, bytes] = {}
+
+    def add(kind: str, data: bytes) -> dict[str, Any]:
+        digest = _digest(data)
+        blobs[_blob(digest)] = data
+        return {"mediaType": kind, "digest": digest, "size": len(data)}
+
+    parts = {"config": add(*config), "layers": [add(*layer) for layer in layers]}
+    manifest = add(MANIFEST, _json({"schemaVersion": 2, "mediaType": MANIFEST, **parts}))
+    top = {"schemaVersion": 2, "manifests": [manifest]}
+    write({"oci-layout": _LAYOUT, "index.json": _json(top), **blobs}, archive)
+    digest: str = manifest["digest"]
+    return digest
+
+
 def _json(value: object) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 

@@ -1,24 +1,16 @@
-"""Images and the chart in a registry; what is there already is never replaced."""
+"""Images and charts in a registry; what is there already is never replaced."""
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
-import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
 
 from hack.publish.layout import Image
 from hack.publish.programs import PublishError, answer, require, run, variable
-
-LIST: Final = "published.json"
-"""The file, beside the archives, that says what is in the registry."""
-CHARTS: Final = "charts"
-"""The folder of the registry that has the chart, by whose own name an image could be meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,36 +92,6 @@ class Registry:
                 raise PublishError(f"{reference} is not {image.digest} after it has been pushed")
         return Published(reference, image.digest, image.platforms)
 
-    def push_chart(self, chart: Path) -> Published:
-        """Push a packaged chart, unless the registry has it already; the archive is what counts, not its digest.
-
-        Raises:
-            PublishError: Helm is not installed or fails, or the tag names another chart.
-        """
-        named = re.fullmatch(r"(.+?)-(\d.*)\.tgz", chart.name)
-        if named is None or not chart.exists():
-            raise PublishError(f"{chart} is no packaged chart NAME-VERSION.tgz: make release")
-        reference = f"{self.place}/{CHARTS}/{named[1]}:{named[2]}"
-        content = f"sha256:{sha256(chart.read_bytes()).hexdigest()}"
-        manifest = self._manifest(reference)
-        if manifest is None:
-            self._helm_push(chart)
-            manifest = self._manifest(reference)
-        layers = [layer["digest"] for layer in json.loads(manifest or "{}").get("layers", ())]
-        if content not in layers:
-            raise PublishError(f"{reference} is another chart: a version is published once, so set the next one")
-        return Published(reference, f"sha256:{sha256((manifest or '').encode()).hexdigest()}")
-
-    def _helm_push(self, chart: Path) -> None:
-        try:
-            helm = importlib.import_module("helm_python")
-        except ImportError as error:
-            raise PublishError("helm-python-sdk is not installed: pip install helm-python-sdk, on Linux") from error
-        try:
-            helm.push(chart, f"oci://{self.place}/{CHARTS}", plain_http=self.is_local)
-        except helm.HelmError as error:
-            raise PublishError(f"{chart.name} could not be pushed: {error}") from error
-
     def _has(self, reference: str, digest: str) -> bool:
         manifest = self._manifest(reference)
         if manifest is None:
@@ -165,20 +127,19 @@ def authentication() -> Path:
     return Path(folder) / "config.json"
 
 
-def record(published: Iterable[Published], folder: Path) -> None:
-    """Add to what `published.json` of a folder lists."""
-    path = folder / LIST
-    known = {each.reference: each for each in (*(recorded(folder) if path.exists() else ()), *published)}
+def record(published: Iterable[Published], path: Path) -> None:
+    """Add to what a file lists, which is made."""
+    known = {each.reference: each for each in (*(recorded(path) if path.exists() else ()), *published)}
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps([asdict(each) for each in known.values()], indent=2) + "\n", encoding="utf-8")
 
 
-def recorded(folder: Path) -> tuple[Published, ...]:
-    """Give what has been published from a folder.
+def recorded(path: Path) -> tuple[Published, ...]:
+    """Give what has been published.
 
     Raises:
         PublishError: nothing has.
     """
-    path = folder / LIST
     if not path.exists():
         raise PublishError(f"there is no {path}: make publish-images publish-chart")
     entries = json.loads(path.read_text(encoding="utf-8"))

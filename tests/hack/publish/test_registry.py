@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from hack.publish.__main__ import main
+from hack.publish.chart import pack
 from hack.publish.layout import join, listed, write_list
 from hack.publish.programs import PublishError
 from hack.publish.registry import Registry, recorded
@@ -30,6 +31,7 @@ needs_registry = pytest.mark.skipif(
 needs_helm = pytest.mark.skipif(importlib.util.find_spec("helm_python") is None, reason="needs helm-python-sdk")
 
 
+LIST = "published.json"
 PASSWORD = "secret"
 HASH = "$2b$05$5dSJ0t3zDNUC6mWCG8rvROyqhB4PylMGZJo.3SyyUB1jDp272dBzm"
 
@@ -85,6 +87,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, request:
     return joined
 
 
+def push(folder: Path) -> int:
+    """Push the images of a folder, with the list beside them."""
+    return main(["push", str(folder / LIST), str(folder)])
+
+
 def manifest(reference: str) -> bytes:
     credentials = f"--creds=robot:{PASSWORD}"
     command = ["skopeo", "inspect", "--raw", "--tls-verify=false", credentials, f"docker://{reference}"]
@@ -94,8 +101,8 @@ def manifest(reference: str) -> bytes:
 @needs_registry
 def test_push(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The registry has all platforms under the digest that was known before; a second push finds it there."""
-    assert main(["images", str(folder)]) == 0
-    (pushed,) = recorded(folder)
+    assert push(folder) == 0
+    (pushed,) = recorded(folder / LIST)
     (built,) = listed(folder)
     assert (pushed.digest, pushed.platforms) == (built.digest, built.platforms)
     assert pushed.reference == f"{os.environ['REGISTRY']}/trainer-operator:0.2.0"
@@ -104,26 +111,26 @@ def test_push(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for _, digest in pushed.platforms:
         assert json.loads(manifest(f"{pushed.name}@{digest}"))["layers"]
     capsys.readouterr()
-    assert main(["images", str(folder)]) == 0
+    assert push(folder) == 0
     assert "skopeo copy" not in capsys.readouterr().err
-    assert recorded(folder) == (pushed,)
-    assert main(["subjects", str(folder)]) == 0
+    assert recorded(folder / LIST) == (pushed,)
+    assert main(["subjects", str(folder / LIST)]) == 0
     assert capsys.readouterr().out == f"{built.digest[7:]}  {os.environ['REGISTRY']}/trainer-operator\n"
 
 
 @needs_registry
 def test_a_version_is_published_once(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A tag that names another image is left as it is, with both digests in the message."""
-    assert main(["images", str(folder)]) == 0
-    before = manifest(recorded(folder)[0].reference)
+    assert push(folder) == 0
+    before = manifest(recorded(folder / LIST)[0].reference)
     other = tmp_path / "other"
     write_list([image(other, "trainer-operator", "amd64", "changed")], other)
-    assert main(["images", str(other)]) == 1
+    assert push(other) == 1
     said = capsys.readouterr().err
-    assert recorded(folder)[0].digest in said
+    assert recorded(folder / LIST)[0].digest in said
     assert listed(other)[0].digest in said
     assert "set the next one" in said
-    assert manifest(recorded(folder)[0].reference) == before
+    assert manifest(recorded(folder / LIST)[0].reference) == before
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -135,25 +142,21 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 @needs_registry
 @needs_helm
 def test_chart(folder: Path, tmp_path: Path) -> None:
-    """Helm pulls the chart that was pushed; a second push finds it there, and another chart is refused."""
+    """Helm pulls what was pushed, byte by byte; the digest follows from the chart alone."""
     packaging = "import sys, helm_python; print(helm_python.package(sys.argv[1], destination=sys.argv[2]))"
     package = Path(run("-c", packaging, str(CHART), str(tmp_path)).stdout.strip())
-    push = ("-m", "hack.publish", "chart", str(package), str(folder))
-    done = run(*push)
-    assert done.returncode == 0, done.stderr
-    (pushed,) = recorded(folder)
-    assert pushed.name == f"{os.environ['REGISTRY']}/charts/kubeflow-trainer"
-    assert json.loads(manifest(pushed.by_digest))["layers"]
+    packed = pack(package, tmp_path / "chart")
+    assert pack(package, tmp_path / "again").digest == packed.digest
+    write_list([packed], tmp_path / "chart")
+    assert push(tmp_path / "chart") == 0
+    (pushed,) = recorded(tmp_path / "chart" / LIST)
+    assert (pushed.name, pushed.digest) == (f"{os.environ['REGISTRY']}/charts/kubeflow-trainer", packed.digest)
     pulling = "import sys, helm_python as helm; helm.pull(sys.argv[1], destination=sys.argv[2], plain_http=True)"
     pulled = tmp_path / "pulled"
     pulled.mkdir()
     done = run("-c", pulling, f"oci://{pushed.reference}", str(pulled))
     assert done.returncode == 0, done.stderr
     assert [path.read_bytes() for path in pulled.glob("*.tgz")] == [package.read_bytes()]
-    assert run(*push).returncode == 0
-    package.write_bytes(package.read_bytes() + b"\0")
-    done = run(*push)
-    assert (done.returncode, "is another chart" in done.stderr) == (1, True)
 
 
 @needs_registry
@@ -181,7 +184,7 @@ def test_without_credentials(folder: Path, monkeypatch: pytest.MonkeyPatch, caps
     """An image that may not be seen is not taken for one that is missing."""
     monkeypatch.setenv("DOCKER_CONFIG", str(folder / "nothing"))
     monkeypatch.setenv("HOME", str(folder / "nothing"))
-    assert main(["images", str(folder)]) == 1
+    assert push(folder) == 1
     said = capsys.readouterr().err
     assert "cannot be looked up" in said
     assert "make registry-login" in said
@@ -195,7 +198,7 @@ def test_a_registry_that_does_not_answer(
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     monkeypatch.setenv("REGISTRY", f"127.0.0.1:{port}/owner")
-    assert main(["images", str(folder)]) == 1
+    assert push(folder) == 1
     said = capsys.readouterr().err
     assert "cannot be looked up" in said
     assert "connection refused" in said

@@ -14,6 +14,7 @@ from tests.hack.programs import Programs, programs
 
 __all__ = ["programs"]
 
+LIST = "published.json"
 PLACE = "ghcr.io/owner"
 AMD64, ARM64, INDEX, CHART = (f"sha256:{letter * 64}" for letter in "abcd")
 IMAGE = Published(f"{PLACE}/trainer-operator:0.2.0", INDEX, (("linux/amd64", AMD64), ("linux/arm64", ARM64)))
@@ -34,9 +35,9 @@ BILLS = [f"trainer-operator-0.2.0-linux-{architecture}.cdx.json" for architectur
 def test_sign(tmp_path: Path, programs: Programs) -> None:
     """By digest: a tag could have another meaning meanwhile. Each platform has the bill of what is in it."""
     dist = dist_of(tmp_path, BILLS)
-    record(PUBLISHED, tmp_path)
+    record(PUBLISHED, tmp_path / LIST)
     programs.add("cosign")
-    assert main(["sign", str(tmp_path), str(dist)]) == 0
+    assert main(["sign", str(tmp_path / LIST), str(dist)]) == 0
     image, chart = f"{PLACE}/trainer-operator", f"{PLACE}/charts/kubeflow-trainer"
     attest = ["cosign", "attest", "--yes", "--type", "cyclonedx", "--predicate"]
     assert programs.calls == [
@@ -67,9 +68,9 @@ def test_what_is_missing(
     """Nothing is signed before all is there that will be needed."""
     dist = dist_of(tmp_path, bills)
     if is_pushed:
-        record(PUBLISHED, tmp_path)
+        record(PUBLISHED, tmp_path / LIST)
     programs.add(*present)
-    assert main(["sign", str(tmp_path), str(dist)]) == 1
+    assert main(["sign", str(tmp_path / LIST), str(dist)]) == 1
     assert said in capsys.readouterr().err.replace(str(dist), "DIST")
     assert programs.calls == []
 
@@ -77,10 +78,10 @@ def test_what_is_missing(
 def test_a_failure_ends_it(tmp_path: Path, programs: Programs, capsys: pytest.CaptureFixture[str]) -> None:
     """What cosign refuses is not followed by more."""
     dist = dist_of(tmp_path, BILLS)
-    record(PUBLISHED, tmp_path)
+    record(PUBLISHED, tmp_path / LIST)
     programs.reply("cosign", "sign", code=3)
     programs.add("cosign")
-    assert main(["sign", str(tmp_path), str(dist)]) == 1
+    assert main(["sign", str(tmp_path / LIST), str(dist)]) == 1
     assert "cosign sign ended with exit code 3" in capsys.readouterr().err
     assert len(programs.calls) == 1
 
@@ -102,8 +103,8 @@ def test_no_sums(tmp_path: Path, programs: Programs, capsys: pytest.CaptureFixtu
 
 def test_published_twice(tmp_path: Path) -> None:
     """A step that is repeated is listed once, with what it found the last time."""
-    record(PUBLISHED, tmp_path)
-    record([Published(IMAGE.reference, AMD64)], tmp_path)
-    text = (tmp_path / "published.json").read_text()
+    record(PUBLISHED, tmp_path / LIST)
+    record([Published(IMAGE.reference, AMD64)], tmp_path / LIST)
+    text = (tmp_path / LIST).read_text()
     assert text.count("trainer-operator:0.2.0") == 1
     assert INDEX not in text
