@@ -2,10 +2,9 @@
 
     python -m hack.generate_requirements
 
-Direct requirements come from pyproject.toml of what an image has, versions from constraints.txt, hashes from the index of
-packages
-that uv is configured with. They are for Linux on amd64 and arm64: a package that only one of them needs is an error,
-since an image of both is made from one file.
+Direct requirements come from pyproject.toml of what an image has, versions from constraints.txt, and hashes from the
+index of packages that uv is configured with. They are for Linux on amd64 and arm64: a package that only one of them
+needs is an error, since an image of both is made from one file.
 """
 
 from __future__ import annotations

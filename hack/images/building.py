@@ -82,12 +82,14 @@ def build(
         raise ImageError(f"there is no image {', '.join(unknown)}; choose from {', '.join(IMAGES)}")
     output.mkdir(parents=True, exist_ok=True)
     with storage() as ours:
-        built = tuple(_build(ours, name, output, base, target, tag or version()) for name in wanted)
+        built = tuple(
+            _build(ours, name, output=output, base=base, target=target, tag=tag or version()) for name in wanted
+        )
     (output / INDEX).write_text(json.dumps([asdict(each) for each in built], indent=2) + "\n")
     return built
 
 
-def _build(ours: Storage, name: str, output: Path, base: str | None, target: str | None, tag: str) -> BuiltImage:
+def _build(ours: Storage, name: str, *, output: Path, base: str | None, target: str | None, tag: str) -> BuiltImage:
     image = IMAGES[name]
     built = f"localhost/{image.name}:{tag}"
     archive = output / f"{image.name}-{tag}.oci.tar"
@@ -111,7 +113,7 @@ def _build(ours: Storage, name: str, output: Path, base: str | None, target: str
             *("push", "--quiet", f"--signature-policy={ours.policy}", f"--digestfile={digest}"),
             *(built, f"oci-archive:{archive}:{image.name}:{tag}"),
         )
-        ours.buildah("rmi", built, *([stage] if image.has_build_stage else []))
+        ours.remove(built, *([stage] if image.has_build_stage else []))
         return BuiltImage(
             image.name, f"{image.name}:{tag}", digest.read_text().strip(), archive.name, archive.stat().st_size
         )

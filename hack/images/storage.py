@@ -45,6 +45,11 @@ class Storage:
         common = ["--quiet", "--isolation=chroot", f"--timestamp={timestamp}", f"--signature-policy={self.policy}"]
         self.buildah("build", *common, *arguments, str(context))
 
+    def remove(self, *images: str) -> None:
+        """Remove images, and containers that building them has left."""
+        self.buildah("rm", "--all")
+        self.buildah("rmi", "--force", *images)
+
     def has(self, image: str) -> bool:
         """Whether an image is in it."""
         return image in self.buildah("images", "--format={{.Name}}:{{.Tag}}").splitlines()

@@ -1,0 +1,69 @@
+"""The images, each built once in a run, on Debian's packages."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from e2e import parts
+from e2e.images.container import Container
+from hack.images import DEBIAN, BuiltImage, build
+from hack.images.archive import Archive
+from hack.images.building import INDEX
+
+PROGRAMS = ("buildah", "crun", "debootstrap")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def can_build() -> None:
+    """Skip where images cannot be built and started."""
+    missing = [program for program in PROGRAMS if shutil.which(program) is None]
+    if missing:
+        pytest.skip(f"images are built and started with {', '.join(PROGRAMS)} of Debian; missing: {', '.join(missing)}")
+    if os.geteuid():
+        pytest.skip("only root can build images")
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory, can_build: None) -> Callable[[str], Path]:
+    """Give the directory with the archive of an image, its `images.json` and its root file system."""
+    shared = (parts.directory() or tmp_path_factory.mktemp("run")) / "images"
+
+    def directory(name: str) -> Path:
+        place = shared / name
+        place.mkdir(parents=True, exist_ok=True)
+        with (place / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (place / "root").exists():
+                [image] = build([name], output=place, base=DEBIAN)
+                unpacked = place / "unpacking"
+                unpacked.mkdir()
+                Archive(place / image.archive).unpack(unpacked)
+                unpacked.rename(place / "root")
+        return place
+
+    return directory
+
+
+@pytest.fixture(scope="session")
+def container(built: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Container]:
+    """Give an image that can be started."""
+
+    def start(name: str) -> Container:
+        place = built(name)
+        settings = Archive(place / described(place).archive).settings()
+        return Container(place / "root", settings, tmp_path_factory.mktemp("bundles"))
+
+    return start
+
+
+def described(place: Path) -> BuiltImage:
+    """What `images.json` says of the only image of a directory."""
+    [only] = json.loads((place / INDEX).read_text())
+    return BuiltImage(**only)

@@ -1,0 +1,119 @@
+"""Containers of our images under crun: read-only root, user of the image, no capabilities, network of this machine."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from hack.images.archive import ImageSettings
+
+USER: Final = 65532
+"""The number in the Dockerfiles."""
+_NAMESPACES: Final = ("pid", "mount", "ipc", "uts")
+_WITHOUT_CGROUPS: Final = (
+    *("unshare", "--mount", "sh", "-c"),
+    'mount -t tmpfs none /sys/fs/cgroup && exec "$@"',
+    "crun",
+)
+"""crun refuses to start where both versions of cgroups have controllers, although it is to use none."""
+_DEVICES: Final = [
+    {"destination": "/proc", "type": "proc", "source": "proc"},
+    {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755", "size=65536k"]},
+    {
+        "destination": "/dev/shm",
+        "type": "tmpfs",
+        "source": "shm",
+        "options": ["nosuid", "noexec", "nodev", "mode=1777"],
+    },
+    {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "nodev", "mode=1777"]},
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """An image that was unpacked, and where its bundles go."""
+
+    root: Path
+    settings: ImageSettings
+    bundles: Path
+
+    def command(
+        self,
+        *arguments: str,
+        entrypoint: Sequence[str] | None = None,
+        environment: Mapping[str, str] | None = None,
+        reads: Iterable[Path] = (),
+        writes: Iterable[Path] = (),
+        user: int = USER,
+        root_is_read_only: bool = True,
+    ) -> list[str]:
+        """What this machine has to run for the image to start.
+
+        Args:
+            arguments: in place of those of the image, where there are any.
+            entrypoint: in place of that of the image.
+            environment: variables beside those of the image.
+            reads: files and directories of this machine, which are there at the same path.
+            writes: the same, and it may write to them.
+            user: its number.
+            root_is_read_only: as in the manifests.
+        """
+        name = f"e2e-{uuid.uuid4().hex[:12]}"
+        bundle = self.bundles / name
+        bundle.mkdir(parents=True)
+        started = self.settings.entrypoint if entrypoint is None else tuple(entrypoint)
+        variables = {**self.settings.environment, **(environment or {})}
+        process = {
+            "args": [*started, *(arguments or self.settings.command)],
+            "env": [f"{key}={value}" for key, value in variables.items()],
+            "cwd": self.settings.directory,
+            "user": {"uid": user, "gid": user},
+            "capabilities": {kind: [] for kind in ("bounding", "effective", "inheritable", "permitted", "ambient")},
+            "noNewPrivileges": True,
+        }
+        mounts = [*_DEVICES, *(_bind(each, "ro") for each in reads), *(_bind(each, "rw") for each in writes)]
+        document = {
+            "ociVersion": "1.0.0",
+            "process": process,
+            "root": {"path": str(self.root), "readonly": root_is_read_only},
+            "mounts": mounts,
+            "linux": {"namespaces": [{"type": each} for each in _NAMESPACES]},
+        }
+        (bundle / "config.json").write_text(json.dumps(document))
+        state = self.bundles / "state"
+        return [
+            *_WITHOUT_CGROUPS,
+            "crun",
+            "--cgroup-manager=disabled",
+            f"--root={state}",
+            "run",
+            f"--bundle={bundle}",
+            name,
+        ]
+
+    def run(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        """Run it to its end; see `command` for the options."""
+        command = self.command(*arguments, **options)
+        return subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
+        )
+
+    def python(self, code: str) -> str:
+        """What a program prints with the Python of the image."""
+        done = self.run("-c", code, entrypoint=["python"])
+        assert done.returncode == 0, f"{shlex.quote(code)}:\n{done.stderr}"
+        return done.stdout
+
+    def files(self) -> dict[str, int]:
+        """When each file was last written."""
+        return {str(path): path.lstat().st_mtime_ns for path in self.root.rglob("*")}
+
+
+def _bind(path: Path, access: str) -> dict[str, Any]:
+    return {"destination": str(path), "type": "none", "source": str(path), "options": ["rbind", access]}
