@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.framework.samples import replicated_job, runtime_object, train_job_ob
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.controllers.trainjob import TrainJobController
+from trainer.framework.deploying.child import APPLIED_HASH, SPEC_HASH
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.plugin_context import CacheReader
 from trainer.kube.cache.cached_object import CachedObject
@@ -111,6 +113,34 @@ async def test_changes_that_come_too_late_are_reported(cluster: Cluster) -> None
             "Succeeded to create Jobs; changed too late, delete the TrainJob and submit it again: JobSet spec."
         )
         assert "containers[trainer].image" in created[2]
+
+
+@pytest.mark.parametrize("knows", [True, False])
+async def test_what_another_version_has_built_differently(cluster: Cluster, knows: bool) -> None:
+    """Nobody has changed it too late, and nothing is said of it; a change of the TrainJob that comes later is.
+
+    An earlier version may have noted for which spec it has built, or not.
+    """
+    async with cluster.managed():
+        await cluster.put(train_job_object(suspend=True))
+        built = copy.deepcopy(cluster.jobset)
+        (job,) = built["spec"]["replicatedJobs"]
+        (container,) = job["template"]["spec"]["template"]["spec"]["containers"]
+        container["image"] = "image-of-before"
+        built["metadata"]["annotations"][APPLIED_HASH] = "of-before"
+        if not knows:
+            del built["metadata"]["annotations"][SPEC_HASH]
+        await cluster.put(built)
+        assert cluster.jobset["metadata"]["annotations"].keys() >= {APPLIED_HASH, SPEC_HASH}
+        assert cluster.jobset["metadata"]["annotations"][APPLIED_HASH] != "of-before"
+        created = cluster.condition("Created")
+        assert created is not None
+        assert created[2] == "Succeeded to create Jobs"
+
+        await cluster.change(cluster.train_job, trainer={"image": "new"})
+        created = cluster.condition("Created")
+        assert created is not None
+        assert "changed too late" in created[2]
 
 
 OVERRIDES = [{"targetJobs": [{"name": "node"}]}] * 17

@@ -15,7 +15,7 @@ from tests.framework.samples import pod_metadata, replicated_job, runtime_object
 from tests.security.admission import review
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.framework.deploying.child import APPLIED_HASH, DELETE_WHEN_FINISHED, FIXED_HASH
+from trainer.framework.deploying.child import APPLIED_HASH, DELETE_WHEN_FINISHED, FIXED_HASH, LIVES_ON, SPEC_HASH
 from trainer.framework.plugin_api.component import ADOPTED
 from trainer.framework.runtimes.runtimes import RUNTIME_DIGEST, digest_of, make_snapshot
 from trainer.kube.objects import Object, controller_reference, find_condition, name_of, namespace_of
@@ -157,13 +157,15 @@ async def test_annotations_that_are_ours(cluster: Cluster) -> None:
             DELETE_WHEN_FINISHED: "true",
             APPLIED_HASH: "x",
             FIXED_HASH: "x",
+            SPEC_HASH: "x",
+            LIVES_ON: "x",
             RUNTIME_DIGEST: "x",
             ADOPTED: "x",
             "theirs": "y",
         }
         await cluster.put(train_job_object(annotations=theirs))
         found = cluster.jobset["metadata"]["annotations"]
-        assert found.keys() == {APPLIED_HASH, FIXED_HASH, RUNTIME_DIGEST, "theirs"}
+        assert found.keys() == {APPLIED_HASH, FIXED_HASH, SPEC_HASH, RUNTIME_DIGEST, "theirs"}
         assert found[FIXED_HASH] != "x"
         assert "x" not in found.values()
 

@@ -10,7 +10,13 @@ import pytest
 
 from tests.framework.samples import train_job_object
 from tests.framework.static_reader import StaticReader
-from trainer.framework.deploying.child import APPLIED_HASH, DELETE_WHEN_FINISHED, ForeignObjectError
+from trainer.framework.deploying.child import (
+    APPLIED_HASH,
+    DELETE_WHEN_FINISHED,
+    LIVES_ON,
+    SPEC_HASH,
+    ForeignObjectError,
+)
 from trainer.framework.deploying.deployer import ApplyResult, Deployer
 from trainer.framework.plugin_api.component import ADOPTED, Component, Loss, Replacement, Revision
 from trainer.framework.plugin_api.errors import BuildDefectError, BuildError
@@ -488,18 +494,23 @@ async def test_a_generator_that_raises_is_a_defect(cluster: Cluster) -> None:
         await cluster.deploy(broken)
 
 
-async def test_the_end(cluster: Cluster) -> None:
-    """Objects that ask for it are deleted when the TrainJob has ended; the others stay."""
+@pytest.mark.parametrize("is_of_before", [False, True])
+async def test_the_end(cluster: Cluster, is_of_before: bool) -> None:
+    """Objects that ask for it are deleted when the TrainJob has ended, as release 0.1 made them too; others stay."""
     metadata = {"name": "passing", "namespace": "default"}
     passing = Component(
         CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, delete_when_finished=True
     )
     await cluster.deploy(component(a="1"), passing)
+    if is_of_before:
+        made = await cluster.client.get(CONFIG_MAPS, "passing", "default")
+        annotations = {APPLIED_HASH: annotations_of(made)[APPLIED_HASH], LIVES_ON: "false"}
+        cluster.reader.add(made | {"metadata": made["metadata"] | {"annotations": annotations}})
     await cluster.deployer.end(OWNER)
     assert [obj["metadata"]["name"] for obj in cluster.client.objects(CONFIG_MAPS)] == ["demo"]
 
 
-@pytest.mark.parametrize("name", [DELETE_WHEN_FINISHED, RUNTIME_DIGEST, ADOPTED])
+@pytest.mark.parametrize("name", [DELETE_WHEN_FINISHED, LIVES_ON, SPEC_HASH, RUNTIME_DIGEST, ADOPTED])
 async def test_annotations_of_users_do_not_say_where_an_object_comes_from(cluster: Cluster, name: str) -> None:
     """Those by which the deployer knows its objects are not taken from what the TrainJob asks for."""
     wanted = component(a="1")

@@ -9,11 +9,13 @@ from typing import NamedTuple, TypeAlias
 
 from trainer.framework.deploying.child import (
     APPLIED_HASH,
-    DELETE_WHEN_FINISHED,
     FIXED_HASH,
+    SPEC_HASH,
     ForeignObjectError,
     hash_of,
+    is_deleted_when_finished,
     owned,
+    spec_hash_of,
     stored,
 )
 from trainer.framework.deploying.comparison import differences
@@ -266,7 +268,7 @@ class Deployer:
     async def end(self, owner: Object) -> None:
         """Delete the objects that are of no use once the TrainJob has ended."""
         for resource, child in self._deployed(owner):
-            if DELETE_WHEN_FINISHED in annotations_of(child):
+            if is_deleted_when_finished(child):
                 await self._delete(resource, child)
 
     async def _create(self, owner: Object, component: Component) -> None:
@@ -325,7 +327,8 @@ class Deployer:
     async def _revise(
         self, owner: Object, component: Component, existing: Object, revision: Revision, *, keeps_fixed: bool = False
     ) -> ApplyResult:
-        applied = owned(revision.object, component, owner, keeps_fixed=keeps_fixed)
+        spec_hash = annotations_of(existing).get(SPEC_HASH)
+        applied = owned(revision.object, component, owner, keeps_fixed=keeps_fixed, spec_hash=spec_hash)
         kind = component.resource.kind
         seen = {"metadata": applied["metadata"]} if component.metadata_only else applied
         if next(differences(seen, existing), None) is not None:
@@ -334,7 +337,10 @@ class Deployer:
                 rest = await self._revise(owner, component, existing, revision.fallback)
                 rejected = (*rest.rejected, f"{kind}: {answer} ({revision.remedy})")
                 return replace(rest, rejected=rejected)
-        return ApplyResult(tuple(f"{kind} {path}" for path in revision.refused), is_resumed=revision.is_resumed)
+        # Of another version of the manager they are no change, and its own objects without a hash prove none.
+        was_changed = not component.runs_pods or spec_hash not in {None, spec_hash_of(owner)}
+        refused = tuple(f"{kind} {path}" for path in revision.refused if was_changed)
+        return ApplyResult(refused, is_resumed=revision.is_resumed)
 
     async def _try(self, component: Component, existing: Object, applied: Object, revision: Revision) -> str | None:
         """Apply the change; if there is a fallback, return the answer if it is, or was lately, rejected."""

@@ -19,7 +19,7 @@ from trainer.api.jobset_labels import (
     RESTART_ATTEMPT,
 )
 from trainer.api.progress import CONTAINER, PRIMARY_POD
-from trainer.framework.deploying.child import APPLIED_HASH, DELETE_WHEN_FINISHED
+from trainer.framework.deploying.child import APPLIED_HASH, DELETE_WHEN_FINISHED, LIVES_ON
 from trainer.framework.plugin_api.devices import RESOURCE_CLAIM_TEMPLATES
 from trainer.kube.cache.cache import Cache
 from trainer.kube.cache.transform import Transform
@@ -51,7 +51,7 @@ _IDENTITY = (
 )
 _WHOLE = frozenset({"apiVersion", "kind", "metadata"})
 _OUR_DOMAIN = "trainer.kubeflow.org"
-_OUR_ANNOTATIONS = (APPLIED_HASH, DELETE_WHEN_FINISHED)
+_OUR_ANNOTATIONS = (APPLIED_HASH, DELETE_WHEN_FINISHED, LIVES_ON)
 _MOST_LABELS = 8
 POD_LIMIT = 32 * 1024
 """Bytes of JSON above which a pod is stored without the fields that nothing here reads; a usual pod has 8 KiB."""
