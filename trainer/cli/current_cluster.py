@@ -13,7 +13,7 @@ import anyio
 
 from trainer.cli.console import note
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
-from trainer.cli.processes.background import BackgroundProcess, running_clusters
+from trainer.cli.processes.background import BackgroundProcess, running_clusters, version_problem
 from trainer.cli.processes.contexts import Contexts
 from trainer.cli.processes.state_directory import DEFAULT, StateDirectory
 from trainer.cli.similar import did_you_mean_file
@@ -87,6 +87,17 @@ def _of_up(context: str | None) -> ConnectionOptions | None:
             f"the cluster of `{up}` is not running: start it ({up}), or name another one with --kubeconfig{also}"
         )
     return None
+
+
+def problem_of_up(connection: ConnectionOptions) -> str:
+    """Why new pods may fail on a cluster of `trainer up`, in words; "" where nothing is known. Blocks."""
+    contexts = Contexts.of_user()
+    if connection.kubeconfig is None or Path(connection.kubeconfig).resolve() != contexts.path.resolve():
+        return ""
+    name = contexts.cluster_of(connection.context or contexts.current)
+    if name is None or not BackgroundProcess("cluster", state := StateDirectory.of_user(name)).is_replaced():
+        return ""
+    return version_problem(state)
 
 
 @dataclass(frozen=True, slots=True)

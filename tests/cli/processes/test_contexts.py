@@ -109,6 +109,8 @@ def test_of_an_earlier_version(contexts: Contexts) -> None:
     started("dev", "https://127.0.0.1:9999")
     contexts.take_over(dev)
     assert "9999" in dev.kubeconfig.read_text()
+    contexts.take_over(dev, is_of_former=True)
+    assert dev.kubeconfig.read_text() == former, "0.1 has started it since, and has written no other file"
 
 
 @pytest.mark.parametrize(

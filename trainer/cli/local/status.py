@@ -14,7 +14,7 @@ from anyio.to_thread import run_sync
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.cli.console import duration, say
+from trainer.cli.console import duration, note, say
 from trainer.cli.current_cluster import current_cluster, is_of_up, warning_user
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.jobs.state import JobState
@@ -23,7 +23,7 @@ from trainer.cli.local.dev_cluster import PROCESSES, connection_to, current_stat
 from trainer.cli.local.gang_schedulers import gang_schedulers
 from trainer.cli.local.name import ExistingName
 from trainer.cli.options import Context, Kubeconfig
-from trainer.cli.processes.background import BackgroundProcess
+from trainer.cli.processes.background import BackgroundProcess, version_problem
 from trainer.cli.processes.contexts import Contexts
 from trainer.cli.processes.state_directory import DEFAULT, StateDirectory, existing_cluster, existing_clusters
 from trainer.cli.run.unreachable_packages import NODE, POD_NETWORK
@@ -115,6 +115,8 @@ async def show_status(state: StateDirectory) -> int:
         _say("recorder", await run_sync(_condition, recorder))
     for label, text in lines:
         _say(label, text)
+    if problem := await run_sync(version_problem, state):
+        note(problem, kind="warning")
     if others := [each.name for each in clusters if each != state]:
         _say("others", f"{', '.join(others)}: trainer status --all")
     return ExitCode.OK if is_cluster_up and answers and is_manager_up else ExitCode.FAILED
@@ -172,7 +174,8 @@ def _condition(process: BackgroundProcess) -> str:
     run, up = process.running(), process.state.command("up")
     if run is not None:
         uptime = duration((datetime.now(UTC) - run.started).total_seconds())
-        return f"running, pid {run.process.pid}, for {uptime}"
+        other = process.other_version()
+        return f"running, pid {run.process.pid}, for {uptime}" + (f", started by trainer {other}" if other else "")
     crash = process.crash()
     if crash is not None:
         return f"{crash}; its log is {process.log.path}; {up} starts it again"

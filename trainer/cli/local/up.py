@@ -30,6 +30,7 @@ from trainer.cli.local.cluster import (
 from trainer.cli.local.dev_cluster import PROCESSES
 from trainer.cli.local.manager import prepare_manager, publish_version, wait_for_admission
 from trainer.cli.local.name import Name
+from trainer.cli.local.other_version import stop_other_versions
 from trainer.cli.local.readiness import cluster_answers, manager_answers
 from trainer.cli.local.status import show_status
 from trainer.cli.local.steps import Steps
@@ -39,6 +40,7 @@ from trainer.cli.past import recorder_program
 from trainer.cli.processes.background import BackgroundProcess
 from trainer.cli.processes.contexts import Contexts
 from trainer.cli.processes.state_directory import DEFAULT, StateDirectory
+from trainer.cli.processes.supervisor import FORMER
 from trainer.kube.client import Client
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
@@ -97,10 +99,10 @@ def up(
     default that is v2alpha1. What is trained is recorded, if the history is installed.
 
     It can be run again at any time, also after Ctrl-C: running processes are left alone, crashed ones are reported and
-    started again.
+    started again, as are those that another version of trainer has started; the cluster only when nothing is trained.
     """
     state, contexts = StateDirectory.of_user(name), Contexts.of_user()
-    contexts.take_over(state)
+    contexts.take_over(state, is_of_former=BackgroundProcess("cluster", state).other_version() == FORMER)
     kept = port if port is not None else kept_port(state.kubeconfig) if state.data.exists() else 0
     command = cluster_command(
         port=kept,
@@ -141,6 +143,7 @@ async def _up(state: StateDirectory, contexts: Contexts, wanted: _Wanted) -> int
         if crash is not None:
             quote(process.log.path, await run_sync(process.log.tail))
             say(f"the {process.name} {crash}; starting it again")
+    await stop_other_versions(state)
     steps = Steps()
     await _start_cluster(cluster, (manager, recorder), wanted, steps)
     before = await run_sync(contexts.add, state)

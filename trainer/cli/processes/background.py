@@ -11,6 +11,7 @@ from pathlib import Path
 import anyio
 from anyio.to_thread import run_sync
 
+import trainer
 from trainer.cli.errors import CommandError
 from trainer.cli.processes import supervisor
 from trainer.cli.processes.log_file import LogFile
@@ -42,6 +43,16 @@ class BackgroundProcess:
         """The present run; None when it does not run."""
         run = RunRecord.read(self.state.record(self.name))
         return run if run is not None and run.process.is_running() else None
+
+    def other_version(self) -> str:
+        """The version of `trainer` that has started what runs; "" if it is this one, or nothing runs."""
+        run = self.running()
+        return run.version if run is not None and run.version != trainer.__version__ else ""
+
+    def is_replaced(self) -> bool:
+        """Whether what runs is of another version, and pip has put this one in the place of its files."""
+        run = self.running()
+        return bool(self.other_version()) and run is not None and run.process.program() == sys.executable
 
     def crash(self) -> str | None:
         """How the last run ended, if `trainer` did not stop it.
@@ -114,9 +125,24 @@ def running_clusters() -> list[StateDirectory]:
     return [each for each in existing_clusters() if BackgroundProcess("cluster", each).running() is not None]
 
 
+def version_problem(state: StateDirectory) -> str:
+    """What it means that another version of `trainer` has started a cluster, in words; "" if it has not. Blocks."""
+    cluster = BackgroundProcess("cluster", state)
+    version = cluster.other_version()
+    if not version:
+        return ""
+    anew = f"{state.command('down')} and {state.command('up')} start it anew"
+    if not cluster.is_replaced():
+        return f"the cluster was started by trainer {version}: {anew}"
+    return (
+        f"the cluster was started by trainer {version}, whose files this version has replaced: pods that run go on, "
+        f"and new ones may fail; {anew}"
+    )
+
+
 async def start_supervised(command: list[str], *, record: Path, log: Path) -> RunRecord:
     """Start a command in the background; it outlives this process and its terminal."""
-    program = [sys.executable, "-P", supervisor.__file__, str(record), str(log), *command]
+    program = [sys.executable, "-P", supervisor.__file__, str(record), str(log), trainer.__version__, *command]
     # A session of its own: Ctrl-C reaches the whole foreground group of a terminal.
     result = await anyio.run_process(program, stdin=subprocess.DEVNULL, check=False, start_new_session=True)
     started = await run_sync(RunRecord.read, record)

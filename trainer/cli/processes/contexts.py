@@ -88,9 +88,14 @@ class Contexts:
             if document.get("current-context") in gone:
                 document["current-context"] = ""
 
-    def take_over(self, state: StateDirectory) -> None:
-        """Give a cluster of an earlier version, whose kubeconfig this file was, one of its own."""
-        if state.kubeconfig.exists() or not self.path.exists():
+    def take_over(self, state: StateDirectory, *, is_of_former: bool = False) -> None:
+        """Give a cluster of 0.1, whose kubeconfig this file was, one of its own.
+
+        Args:
+            state: of the cluster.
+            is_of_former: whether 0.1 has started it. Default: only where it has no kubeconfig of its own.
+        """
+        if not self.path.exists() or (state.kubeconfig.exists() and not is_of_former):
             return
         document = self._read()
         own = {f"{kind}s": [each for each in document[f"{kind}s"] if each["name"] == state.context] for kind in _KINDS}

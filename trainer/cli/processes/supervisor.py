@@ -1,7 +1,7 @@
-"""A command in the background that leaves a record: `python supervisor.py RECORD LOG COMMAND...`.
+"""A command in the background that leaves a record: `python supervisor.py RECORD LOG VERSION COMMAND...`.
 
 The supervisor detaches itself from the terminal, runs the command with its output appended to LOG, and keeps RECORD up
-to date: the process, when it started and, later, how it ended.
+to date: the process, when it started, of which version of `trainer` and, later, how it ended.
 
 It stays in memory for as long as the command runs, and so imports nothing but the standard library, and is run by the
 path of this file: the package `trainer` would double what it takes.
@@ -16,6 +16,9 @@ import sys
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+
+FORMER = "0.1"
+"""The version that notes none in its records."""
 
 
 def boot_id() -> str:
@@ -47,6 +50,13 @@ class ProcessIdentity:
         _, start_time = _stat(pid)
         return cls(pid, start_time, boot_id())
 
+    def program(self) -> str:
+        """The path by which its program was started; "" when it has ended."""
+        try:
+            return os.fsdecode(Path(f"/proc/{self.pid}/cmdline").read_bytes().partition(b"\0")[0])
+        except (FileNotFoundError, ProcessLookupError):
+            return ""
+
     def is_running(self) -> bool:
         """Whether this process, and not another one with its pid, still runs."""
         return ProcessIdentity.of(self.pid) == self
@@ -68,6 +78,8 @@ class RunRecord:
     """Exit code, or -N for signal N; None while it runs, or when the supervisor was killed as well."""
     supervisor: ProcessIdentity | None = None
     """Writes the exit status when the process has ended."""
+    version: str = FORMER
+    """The version of `trainer` that has started it. Default: 0.1, which notes none."""
 
     @classmethod
     def read(cls, path: Path) -> RunRecord | None:
@@ -80,6 +92,7 @@ class RunRecord:
                 datetime.fromisoformat(found["started"]),
                 found["exit_status"],
                 ProcessIdentity(**supervisor) if supervisor is not None else None,
+                str(found.get("version", FORMER)),
             )
         except (FileNotFoundError, NotADirectoryError, ValueError, LookupError, TypeError):
             return None
@@ -99,7 +112,7 @@ def _detach(log: Path) -> None:
         os.dup2(source, target)
 
 
-def _supervise(record: Path, log: Path, command: list[str], started_signal: int) -> None:
+def _supervise(record: Path, log: Path, version: str, command: list[str], started_signal: int) -> None:
     _detach(log)
     try:
         child = subprocess.Popen(command)
@@ -107,19 +120,19 @@ def _supervise(record: Path, log: Path, command: list[str], started_signal: int)
         os.write(started_signal, f"{error}\n".encode())
         return
     child_process, this = ProcessIdentity.of_child(child.pid), ProcessIdentity.of(os.getpid())
-    run = RunRecord(child_process, datetime.now(UTC), supervisor=this)
+    run = RunRecord(child_process, datetime.now(UTC), supervisor=this, version=version)
     run.write(record)
     os.close(started_signal)
     replace(run, exit_status=child.wait()).write(record)
 
 
 def _main() -> None:
-    record, log, command = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
+    record, log, version, command = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4:]
     record.unlink(missing_ok=True)
     failure, started_signal = os.pipe()
     if os.fork() == 0:
         os.close(failure)
-        _supervise(record, log, command, started_signal)
+        _supervise(record, log, version, command, started_signal)
         return
     os.close(started_signal)
     with os.fdopen(failure) as stream:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import typer
 
 from trainer.cli.console import note, output, say
-from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
+from trainer.cli.current_cluster import ConnectedCluster, current_cluster, problem_of_up, run_on
 from trainer.cli.documents import check_version, read_documents
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.logs.follower import WHOLE
@@ -148,6 +148,8 @@ def run(
     is_followed = follow and not (suspend or dry_run or print_as)
     connection = current_cluster(kubeconfig, context)
     target = cluster_options(kubeconfig, context)
+    if problem := problem_of_up(connection):
+        note(problem, kind="warning")
     follow_them = partial(follow_on_screen, target=target) if is_followed else None
     raise typer.Exit(submit_and_follow(connection, send, follow_them, timeout, target))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import secrets
 import tomllib
 from pathlib import Path
@@ -31,6 +32,23 @@ def network_interfaces() -> list[str]:
 def mounts() -> str:
     """The machine's mounts."""
     return Path("/proc/self/mountinfo").read_text()
+
+
+@every_mode
+async def test_another_version_is_installed(
+    open_runner: OpenRunner, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pod waits, and an event says why, while the files of the dev cluster are those of another version."""
+    installed = importlib.metadata.version
+    async with open_runner(mode) as runner:
+        monkeypatch.setattr(importlib.metadata, "version", lambda name: f"{installed(name)}.post1")
+        pod = make_pod("pod", shell("echo hello"))
+        async with runner.run(pod):
+            await runner.api.wait_until(lambda: "FailedCreatePodSandBox" in runner.api.reasons())
+            assert any("start it again (trainer down, trainer up)" in event[-1] for event in runner.api.events)
+            monkeypatch.undo()
+            await runner.api.wait_for_phase("pod", "Succeeded")
+        assert runner.log(pod) == "hello\n"
 
 
 @isolated_modes

@@ -5,7 +5,15 @@ from __future__ import annotations
 from trainer.kube.errors import KubeError
 
 
-class PodNetworkError(KubeError):
+class SandboxError(KubeError):
+    """A pod gets no sandbox now; the kubelet tries again."""
+
+
+class ReplacedFilesError(SandboxError):
+    """The programs of the dev cluster are those of another version now."""
+
+
+class PodNetworkError(SandboxError):
     """A pod network mode does not work on this machine; the message says why."""
 
 

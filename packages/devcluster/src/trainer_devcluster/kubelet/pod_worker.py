@@ -16,7 +16,7 @@ from trainer.kube.objects import Object, has_finished, is_being_deleted, labels_
 from trainer.workloads.pod_life import node_lost_since
 from trainer_devcluster.kubelet.container_supervisor import PodContainers
 from trainer_devcluster.kubelet.environment import PodFacts
-from trainer_devcluster.kubelet.errors import PodNetworkError, UnsupportedVolumeError, VolumeError
+from trainer_devcluster.kubelet.errors import SandboxError, UnsupportedVolumeError, VolumeError
 from trainer_devcluster.kubelet.network.pod_network import HOST_IP
 from trainer_devcluster.kubelet.pod_api import PodHost, RunningPod
 from trainer_devcluster.kubelet.pod_directory import PodDirectory
@@ -147,7 +147,7 @@ class PodWorker:
                 async with self._open_sandbox(names) as sandbox:
                     await PodContainers(self._running(names, facts, volumes, sandbox), self._record).run()
                     return
-            except PodNetworkError as error:
+            except SandboxError as error:
                 message = f"Failed to create pod sandbox: {error}"
                 self._announce("Warning", "FailedCreatePodSandBox", message)
                 await self._termination.pause(self._host.options.retry_backoff.maximum)

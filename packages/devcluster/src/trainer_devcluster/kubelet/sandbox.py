@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import itertools
 import os
 import signal
@@ -23,7 +24,12 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 import trainer
 import trainer_devcluster
 from trainer_devcluster.container_commands import CommandError
-from trainer_devcluster.kubelet.errors import ContainerCreateError, ContainerStartError, PodNetworkError
+from trainer_devcluster.kubelet.errors import (
+    ContainerCreateError,
+    ContainerStartError,
+    PodNetworkError,
+    ReplacedFilesError,
+)
 from trainer_devcluster.kubelet.host_paths import SandboxMount, place_mounts
 from trainer_devcluster.kubelet.network.pod_network import PodAddressing
 from trainer_devcluster.kubelet.root_filesystem import is_available, plan_root
@@ -43,6 +49,18 @@ log = structlog.get_logger(__name__)
 _BOOTSTRAP = "import sys; sys.path.append(sys.argv[1]); from shim.__main__ import main; main()"
 _COMMAND = (sys.executable, "-I", "-S", "-E", "-X", "utf8", "-c", _BOOTSTRAP, str(Path(__file__).parent))
 
+_DISTRIBUTION: Final = "trainer-devcluster"
+
+
+def _installed_version() -> str:
+    """The version whose files are on the disk now; "" where pip knows none."""
+    try:
+        return importlib.metadata.version(_DISTRIBUTION)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+_VERSION: Final = _installed_version()
 _CLOSE_TIMEOUT = 5.0
 """Seconds for a shim to kill what it runs and end, before it is killed itself."""
 _LONGEST_REPORT = 1 << 16
@@ -286,7 +304,14 @@ async def open_sandbox(network: PodAddressing, hostname: str, address: str, new_
 
     Raises:
         PodNetworkError: the kernel refuses.
+        ReplacedFilesError: pip has installed another version since this one was started, and shims would be its own.
     """
+    if (version := await anyio.to_thread.run_sync(_installed_version)) != _VERSION:
+        now = f"{_DISTRIBUTION} {version}" if version else "gone"
+        raise ReplacedFilesError(
+            f"the dev cluster is {_DISTRIBUTION} {_VERSION}, and what is installed is {now}: "
+            "start it again (trainer down, trainer up)"
+        )
     spec = network.sandbox(hostname, address)
     if spec is None:
         yield Sandbox(network, (), new_root)
