@@ -12,6 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Final, Protocol, TypeAlias
 
 from trainer.configuration.configuration import Configuration
+from trainer.distributions import OtherReleaseError, check_entry_point
 from trainer.framework.pipeline import Pipeline
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.manager.manager import Manager
@@ -90,7 +91,10 @@ def installed_components(configuration: Configuration) -> list[Registration]:
 
 def _loaded(point: EntryPoint) -> Registration:
     try:
+        check_entry_point(point)
         registration: Registration = point.load()
+    except OtherReleaseError as error:
+        raise ConfigurationError(f"component {point.name}: {error}") from error
     except Exception as error:
         origin = f"{point.dist.name} {point.dist.version}" if point.dist is not None else point.value
         problem = f"component {point.name} ({origin}) cannot be imported: {type(error).__name__}: {error}"

@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 import trainer
 from trainer.cli.commands import COMMANDS, OF_EXTRAS, Panel
 from trainer.cli.errors import CommandError
+from trainer.distributions import check_entry_point
 
 _GROUP: Final = "trainer.commands"
 """The entry point group of further subcommands: the value is a `typer.Typer`, whose panel is that of the help."""
@@ -134,6 +135,7 @@ def _load_own(name: str) -> Command:
 def _load_installed(point: EntryPoint) -> Command:
     """The subcommand of another distribution; one that cannot be loaded is listed, and says why when it is called."""
     try:
+        check_entry_point(point)
         found: typer.Typer = point.load()
         command = typer.main.get_command(found)
     except Exception as error:

@@ -16,6 +16,7 @@ from trainer.api.optimization import OPTIMIZATION_JOBS
 from trainer.cli.console import GetFormat
 from trainer.cli.current_cluster import ConnectedCluster
 from trainer.cli.errors import BadInputError, CommandError
+from trainer.distributions import check_entry_point
 from trainer.explain import Explanation
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import Review
@@ -125,6 +126,7 @@ def installed_kinds() -> list[Kind]:
 
 def _loaded(point: EntryPoint) -> Kind:
     try:
+        check_entry_point(point)
         make: Callable[[], Kind] = point.load()
         return make()
     except Exception as error:

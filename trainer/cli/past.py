@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -15,6 +15,7 @@ from trainer.cli.current_cluster import ConnectedCluster, identity_of
 from trainer.cli.errors import CommandError
 from trainer.cli.logs.choice import LogRequest
 from trainer.cli.metrics.printing import MetricsFormat
+from trainer.distributions import OtherReleaseError, check_entry_point
 from trainer.kube.objects import Object
 
 _GROUP: Final = "trainer.history"
@@ -95,12 +96,20 @@ def installed_history() -> History:
     """The history.
 
     Raises:
-        CommandError: no distribution brings one.
+        CommandError: no distribution brings one, or one that does not fit.
     """
     for point in entry_points(group=_GROUP):
-        history: History = point.load()()
-        return history
+        return _loaded(point)
     raise CommandError("the history is not installed: pip install 'trainer-operator[dashboard]'")
+
+
+def _loaded(point: EntryPoint) -> History:
+    try:
+        check_entry_point(point)
+        history: History = point.load()()
+    except (OtherReleaseError, ImportError, AttributeError) as error:
+        raise CommandError(f"the history cannot be loaded: {error}") from error
+    return history
 
 
 def recorder_program(kubeconfig: Path) -> RecorderProgram | None:

@@ -12,8 +12,10 @@ from typing import Annotated, NoReturn
 import typer
 
 from trainer.cli.errors import BadInputError
+from trainer.distributions import OtherReleaseError, check_release
 from trainer.kube.quantity import parse_amounts
 
+_DISTRIBUTION = "trainer-devcluster"
 _PROGRAM = "trainer_devcluster"
 """The module that runs the dev cluster."""
 
@@ -92,6 +94,10 @@ def cluster_command(**options: Path | str | int | bool | None) -> list[str]:
         checkout = "pip install ./packages/kube_testing ./packages/devcluster"
         remedy = f"pip install 'trainer-operator[cluster]', or in a checkout {checkout}"
         raise BadInputError(f"the dev cluster is not installed: {remedy}")
+    try:
+        check_release(_DISTRIBUTION)
+    except OtherReleaseError as error:
+        raise BadInputError(str(error)) from error
     options = {"port": 0, "pod_network": PodNetworkMode.AUTO, **options}
     if options.get("fake_pods") and not options.get("kubelet", True):
         raise BadInputError("--fake-pods needs the kubelet: leave out --no-kubelet")

@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 from trainer.cli.errors import CommandError
 from trainer.cli.offline.converted import Converted
+from trainer.distributions import OtherReleaseError, check_entry_point
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import Review
 from trainer.kube.objects import Object
@@ -37,9 +38,13 @@ def installed_v1_jobs() -> V1Jobs:
     """What knows the jobs.
 
     Raises:
-        CommandError: it is not installed.
+        CommandError: it is not installed, or does not fit.
     """
     for point in entry_points(group=_GROUP):
-        jobs: V1Jobs = point.load()()
+        try:
+            check_entry_point(point)
+            jobs: V1Jobs = point.load()()
+        except (OtherReleaseError, ImportError, AttributeError) as error:
+            raise CommandError(f"jobs of kubeflow.org are not known here: {error}") from error
         return jobs
     raise CommandError("jobs of kubeflow.org are not known here: pip install 'trainer-operator[v1-jobs]'")
