@@ -23,15 +23,22 @@ class Pair:
 
 
 class Authority:
-    """A certificate authority."""
+    """A certificate authority.
 
-    def __init__(self, name: str = "ca") -> None:
+    Its certificates are what VERIFY_X509_STRICT asks for, which `ssl.create_default_context` sets since Python 3.13.
+    With `strict=False` they lack identifiers of keys and usages, as those of old clusters do.
+    """
+
+    def __init__(self, name: str = "ca", *, strict: bool = True) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._certificate = (
-            _builder(name, name, self._key, timedelta(hours=1))
-            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-            .sign(self._key, hashes.SHA256())
+        self._strict = strict
+        builder = _builder(name, name, self._key, timedelta(hours=1)).add_extension(
+            x509.BasicConstraints(ca=True, path_length=None), critical=True
         )
+        if strict:
+            identifier = x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())
+            builder = builder.add_extension(identifier, critical=False).add_extension(_SIGNS, critical=True)
+        self._certificate = builder.sign(self._key, hashes.SHA256())
         self.pem = self._certificate.public_bytes(serialization.Encoding.PEM)
 
     def issue(
@@ -45,6 +52,9 @@ class Authority:
             builder = builder.add_extension(
                 x509.SubjectAlternativeName([_general_name(host) for host in hosts]), critical=False
             )
+        if self._strict:
+            identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+            builder = builder.add_extension(identifier, critical=False)
         certificate = builder.sign(self._key, hashes.SHA256())
         encryption = (
             serialization.NoEncryption() if password is None else serialization.BestAvailableEncryption(password)
@@ -65,6 +75,19 @@ class Authority:
         context.load_verify_locations(cadata=self.pem.decode())
         context.verify_mode = ssl.CERT_OPTIONAL
         return context
+
+
+_SIGNS = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
 
 
 def _builder(name: str, issuer: str, key: ec.EllipticCurvePrivateKey, lifetime: timedelta) -> x509.CertificateBuilder:

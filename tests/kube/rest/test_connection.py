@@ -108,6 +108,17 @@ async def test_ca_and_token_of_a_kubeconfig(tmp_path: Path) -> None:
     assert metrics.registry.get_sample_value("rest_client_requests_total", labels) == 1
 
 
+async def test_certificates_of_old_clusters(tmp_path: Path) -> None:
+    """As kubectl does, it accepts certificates without identifiers of keys, which Python calls invalid since 3.13."""
+    authority = Authority(strict=False)
+    server = SecureServer(authority.server_context("127.0.0.1"))
+    async with server.running() as url:
+        data = base64.b64encode(authority.pem).decode()
+        path = kubeconfig(tmp_path / "config", url, cluster={"certificate-authority-data": data})
+        async with connect(ConnectionOptions(kubeconfig=path)) as client:
+            assert await client.get(NODES, "n") == {"kind": "Node"}
+
+
 async def test_insecure_skip_tls_verify(tmp_path: Path) -> None:
     """insecure-skip-tls-verify accepts any certificate."""
     server = SecureServer(Authority("other").server_context("other.example"))
