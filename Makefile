@@ -6,12 +6,13 @@
 # make test                      unit tests         make e2e     real processes, real kubectl, real training
 # make lane-dashboard            both of a part that the rest does without: dashboard, devcluster, initializers, sweeps, v1_jobs
 # make lanes                     those of these lanes that changes since the last `make nightly` can have broken
-# make nightly                   everything: all frameworks, SDKs, images, attacks, a soak; 75 minutes
+# make nightly                   everything: all frameworks, SDKs, images, attacks, a soak; 140 minutes
 # make e2e KUBECONFIG=FILE       all end-to-end tests on the cluster of this file: see e2e/README.md
 # make ci                        what a change must pass, on Debian as root; make ci TARGETS=nightly: another target there
 # make kind-cluster              Kubernetes with JobSet and Kueue, in Docker; make kind-e2e: all end-to-end tests on it
 # make publish-images REGISTRY=ghcr.io/OWNER   what `make images` has built, then publish-chart, sign: see docs/releases.md
 # make check                     lint, types, layers, workflows   make bench   numbers, next to kopf and kubernetes_asyncio
+# make soak SOAK_MINUTES=10      trainings come and go, and nothing of what serves them may grow
 # make bench-converge KUBECONFIG=FILE    the manager on that cluster, next to a bare process: see benchmarks/README.md
 # make docs                      the documentation as a site, build/site/index.html, with all links checked
 # make dashboard-bundle          the web page of `trainer dashboard`, into the package
@@ -22,6 +23,8 @@ BENCH ?=
 TARGETS ?=
 # The version of Kubernetes of `make kind-cluster`.
 KUBERNETES ?= 1.37
+SOAK_MINUTES ?= 10
+SOAK ?=
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' trainer/__init__.py)
 IMAGE ?= trainer-operator:$(VERSION)
 INITIALIZER_IMAGE ?= trainer-initializer:$(VERSION)
@@ -43,7 +46,13 @@ space := $() $()
 # Images of Python set it, and then every process of the tests compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo dashboard example-exists test e2e lanes $(LANES:%=lane-%) nightly bench-smoke image-initializer image-transformers bench bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth bench-history bench-devcluster bench-progress bench-survival bench-sweeps check workflows-check ci kind-cluster kind-e2e kind-logs kind-delete join-images pack-chart registry-login publish-images publish-chart provenance-subjects sign sign-sums release-page docs dashboard-bundle dashboard-check e2e-dashboard pictures audit image format clean
+.PHONY: help demo dashboard example-exists test e2e lanes $(LANES:%=lane-%) nightly soak check docs format clean ci
+.PHONY: bench bench-smoke bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth
+.PHONY: bench-history bench-devcluster bench-progress bench-survival bench-sweeps
+.PHONY: dashboard-bundle dashboard-check e2e-dashboard pictures audit workflows-check
+.PHONY: kind-cluster kind-e2e kind-logs kind-delete
+.PHONY: image image-initializer image-transformers join-images publish-images
+.PHONY: pack-chart registry-login publish-chart provenance-subjects sign sign-sums release-page
 .DELETE_ON_ERROR:
 
 help:
@@ -114,7 +123,12 @@ nightly: check dashboard-check $(VENV)/.frameworks $(VENV)/.mpich $(VENV)/.s3-se
 	$(BIN)/pytest e2e/failures e2e/test_rbac.py
 	$(BIN)/pytest e2e/dashboard
 	$(MAKE) bench-smoke
+	$(MAKE) soak SOAK_MINUTES=60
 	@if git diff --quiet HEAD; then git rev-parse HEAD >.ci/verified; else echo "note: .ci/verified stays: there are changes that are not committed" >&2; fi
+
+# It has the machine for itself: two idle cores are enough for two trainings a second.
+soak: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.soak --minutes $(SOAK_MINUTES) $(SOAK)
 
 # That they run, with sizes that say nothing.
 bench-smoke: $(VENV)/.dev

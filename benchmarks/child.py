@@ -24,6 +24,11 @@ class Child:
         self._process = process
         self._proc = Path(f"/proc/{process.pid}")
 
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
+
     def resident_bytes(self, field: str = "VmRSS") -> int:
         """Resident set size; `VmHWM` is the largest so far."""
         for line in (self._proc / "status").read_text().splitlines():

@@ -1,0 +1,177 @@
+"""`python -m benchmarks.soak`: trainings come and go at a steady rate, and nothing of what serves them may grow.
+
+A dev cluster whose pods are fake, a manager with its webhooks, a recorder with its database and a dashboard with open
+pages run as processes of their own. What containers print is written by this process to the files from which the
+cluster serves logs. Now and then all connections to the API server break. Each process says what it holds; after the
+first tenth of the time the slope of each figure is computed, and the run fails if one grows by more than 1 % an hour
+beyond its uncertainty, if a training does not end as it should, or if a log tells of trouble that was not injected.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+import anyio
+import typer
+from rich.console import Console
+
+from benchmarks.child import Child
+from benchmarks.machine import this_machine
+from benchmarks.soaking.containers import Containers
+from benchmarks.soaking.faults import Faults
+from benchmarks.soaking.pages import Pages
+from benchmarks.soaking.processes import Processes, Subject, running
+from benchmarks.soaking.report import grown, show, trends
+from benchmarks.soaking.trainings import Trainings
+from benchmarks.watching.cluster import BusyCluster
+from trainer.kube.manager.manager import Manager
+from trainer.kube.rest.connection import ConnectionOptions, connect
+
+_SERVING: Final = re.compile(
+    r'"server": ?"dashboard".*?"address": ?"([^"]+)"|"address": ?"([^"]+)".*?"server": ?"dashboard"'
+)
+_SAMPLES: Final = 120
+"""Of each process in a run, which are at least a second apart."""
+_WARM_UP: Final = 0.1
+"""Share of the time whose samples do not count."""
+_FEWEST_ENTRIES: Final = 50
+_MOST_ERRORS: Final = 20
+"""That are printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is asked for."""
+
+    seconds: float
+    rate: float
+    pages: int
+
+    @property
+    def warm_up(self) -> float:
+        """Seconds whose samples do not count."""
+        return self.seconds * _WARM_UP
+
+    @property
+    def entries(self) -> int:
+        """Of bounded caches: so many that they are full before the first sample counts."""
+        return max(_FEWEST_ENTRIES, int(self.rate * self.warm_up / 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of it."""
+
+    trainings: Trainings
+    containers: Containers
+    pages: Pages
+    faults: Faults
+    counted_from: float
+    """Moment after which samples count."""
+    counted_to: float
+
+
+async def soak(processes: Processes, plan: Plan) -> Outcome:
+    """Let trainings come and go while processes are sampled."""
+    async with connect(ConnectionOptions(kubeconfig=processes.kubeconfig)) as client:
+        manager = Manager(client)
+        trainings = Trainings(manager)
+        await trainings.prepare()
+        tokens = await BusyCluster(client).tokens(plan.pages)
+        pages = Pages(_address(processes.subjects["dashboard"].child), tokens, trainings)
+        containers = Containers(processes.data, trainings)
+        faults = Faults(processes.balancer)
+        start = time.monotonic()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(manager.run)
+            await manager.wait_for_start()
+            tasks.start_soon(containers.run)
+            tasks.start_soon(pages.run)
+            tasks.start_soon(faults.run, plan.seconds)
+            tasks.start_soon(_sample, list(processes.subjects.values()), max(plan.seconds / _SAMPLES, 1.0))
+            await trainings.run(plan.rate, plan.seconds)
+            tasks.cancel_scope.cancel()
+    return Outcome(trainings, containers, pages, faults, start + plan.warm_up, start + plan.seconds)
+
+
+async def _sample(subjects: Sequence[Subject], period: float) -> None:
+    """Ask one process after another until cancelled, so that they do not collect their garbage at once."""
+    while True:
+        for subject in subjects:
+            await anyio.sleep(period / len(subjects))
+            await subject.take_sample()
+
+
+def _address(dashboard: Child) -> str:
+    found = _SERVING.search(dashboard.log.read_text())
+    if found is None:
+        raise RuntimeError(f"the dashboard does not say where it is: see {dashboard.log}")
+    return f"http://{found[1] or found[2]}"
+
+
+def judge(console: Console, processes: Processes, outcome: Outcome) -> list[str]:
+    """Print what came of it; returns what is wrong."""
+    wrong: list[str] = []
+    for subject in processes.subjects.values():
+        samples = [each for each in subject.samples if outcome.counted_from <= each.moment <= outcome.counted_to]
+        found = trends(samples)
+        show(console, subject.name, found)
+        leaks = [figure.name for figure, each in found.items() if each.is_leak]
+        if leaks:
+            wrong.append(f"{subject.name}: {', '.join(leaks)} grow; {', '.join(grown(samples))}")
+        log = subject.child.log.read_text(errors="replace").splitlines()
+        wrong += [f"{subject.name} says {many} times: {text}" for text, many in outcome.faults.complaints(log).items()]
+    wrong += outcome.trainings.problems
+    if outcome.pages.refused:
+        console.print(f"pages that ended otherwise than by being left: {dict(outcome.pages.refused)}")
+    return wrong
+
+
+def _summary(processes: Processes, plan: Plan, outcome: Outcome) -> str:
+    created, ended = outcome.trainings.created.total(), outcome.trainings.ended.total()
+    database = (processes.directory / "history.db").stat().st_size / 2**20
+    taken = {each.name: each.child.cpu_seconds() / plan.seconds for each in processes.subjects.values()}
+    cpu = ", ".join(f"{name} {share:.0%}" for name, share in taken.items())
+    return (
+        f"{created} trainings in {plan.seconds / 60:g} minutes, {ended} as they should; {outcome.containers.total} "
+        f"lines of progress, {outcome.pages.opened.total()} pages opened ({outcome.pages.received / 2**20:.1f} MiB), "
+        f"{len(outcome.faults.windows)} outages; history {database:.1f} MiB; processors: {cpu}"
+    )
+
+
+def main(
+    minutes: Annotated[float, typer.Option(min=0.5, help="Length of the run.")] = 10,
+    rate: Annotated[float, typer.Option(min=0.1, help="Trainings a second.")] = 2,
+    pages: Annotated[int, typer.Option(min=2, help="Readers of the dashboard.")] = 10,
+    logs: Annotated[Path | None, typer.Option(help="Where logs and samples are kept. Default: nowhere.")] = None,
+) -> None:
+    """Run trainings for some time; exit code 1 where something leaks or fails."""
+    plan, console = Plan(minutes * 60, rate, pages), Console(width=None if sys.stdout.isatty() else 140)
+    machine = this_machine()
+    console.print(f"{machine.cpus} x {machine.cpu}, load average {machine.load_average}", highlight=False)
+    if logs is not None:
+        logs.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory() if logs is None else nullcontext(logs) as directory,
+        running(Path(directory), plan.entries) as processes,
+    ):
+        outcome = anyio.run(soak, processes, plan)
+        wrong = judge(console, processes, outcome)
+        console.print(_summary(processes, plan, outcome), highlight=False)
+    for each in wrong[:_MOST_ERRORS]:
+        console.print(f"error: {each}", highlight=False, markup=False)
+    if len(wrong) > _MOST_ERRORS:
+        console.print(f"and {len(wrong) - _MOST_ERRORS} more errors", highlight=False)
+    raise typer.Exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,76 @@
+"""Faults that are injected, and what processes log that is not one of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import anyio
+
+from e2e.balancer import Balancer
+
+_PERIOD: Final = 60.0
+_OUTAGES: Final = (0.2, 4.0)
+"""Seconds for which nobody reaches the API server, in turns: connections break, or it is away for a while."""
+_AFTERMATH: Final = timedelta(seconds=30)
+"""For so long after an outage a process may say that it suffered from it: retries wait up to so long."""
+_SEVERE: Final = frozenset({"warning", "error", "critical"})
+_BUSY: Final = "trainer.kube.manager.loop_lag"
+"""Logger that tells of a busy machine, and of the collection of garbage for each sample."""
+_ERROR: Final = re.compile(r"Traceback|\w*(Error|Exception): ")
+
+
+@dataclass(slots=True)
+class Faults:
+    """Breaks all connections to the API server now and then."""
+
+    balancer: Balancer
+    windows: list[tuple[datetime, datetime]] = field(default_factory=list)
+    """When processes may complain."""
+
+    async def run(self, seconds: float) -> None:
+        """Inject for so long; the last window ends before."""
+        end, number = time.monotonic() + seconds, 0
+        while time.monotonic() + _PERIOD + _AFTERMATH.total_seconds() < end:
+            await anyio.sleep(_PERIOD)
+            began = datetime.now(UTC)
+            with self.balancer.cut():
+                await anyio.sleep(_OUTAGES[number % len(_OUTAGES)])
+            self.windows.append((began, datetime.now(UTC) + _AFTERMATH))
+            number += 1
+
+    def complaints(self, log: Iterable[str]) -> Counter[str]:
+        """Lines of a log that tell of trouble which nobody injected, by their text."""
+        found: Counter[str] = Counter()
+        for line in log:
+            entry = _entry(line)
+            if entry is None:
+                if _ERROR.match(line):
+                    found[line.strip()] += 1
+            elif entry.get("level") in _SEVERE and not self._is_explained(entry):
+                found[f"{entry['level']}: {entry.get('event')}"] += 1
+        return found
+
+    def _is_explained(self, entry: dict[str, str]) -> bool:
+        if entry.get("logger") == _BUSY:
+            return True
+        if "exception" in entry:  # no outage is an error of the program
+            return False
+        moment = datetime.fromisoformat(entry["timestamp"])
+        return any(began <= moment <= ended for began, ended in self.windows)
+
+
+def _entry(line: str) -> dict[str, str] | None:
+    if not line.startswith("{"):
+        return None
+    try:
+        entry: dict[str, str] = json.loads(line)
+    except ValueError:
+        return None
+    return entry

@@ -1,0 +1,108 @@
+"""`python -m benchmarks.soaking.observed FILE ENTRIES MODULE ARGUMENT...`: a program that says what it holds.
+
+At each SIGUSR1 it collects its garbage, gives free memory back, and appends a line of JSON to the file. Caches that
+have a bound get one of so many entries at most, so that they are full before the first sample counts: what is left to
+grow then has none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import gc
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchmarks.process import resident_bytes
+
+FEWEST = 100
+"""Objects of a type that are counted."""
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """What a process holds at one moment."""
+
+    moment: float
+    """By `time.monotonic()`."""
+    rss: int
+    """Resident bytes, without garbage and free heap pages."""
+    blocks: int
+    """Pieces of memory that Python objects hold."""
+    objects: int
+    """Objects that the garbage collector knows, without those of the start."""
+    tasks: int
+    """Of the event loop."""
+    files: int
+    """File descriptors."""
+    threads: int
+    types: dict[str, int] = {}
+    """Number of these objects by their type, where there are many."""
+
+
+def sample() -> Sample:
+    """Of this process; to be called in the thread of its event loop."""
+    rss = resident_bytes()
+    blocks = sys.getallocatedblocks()
+    objects = gc.get_objects()
+    types = Counter(map(type, objects))
+    loop = asyncio._get_running_loop()  # noqa: SLF001 - a signal handler may run while there is none
+    return Sample(
+        moment=time.monotonic(),
+        rss=rss,
+        blocks=blocks,
+        objects=len(objects),
+        tasks=len(asyncio.all_tasks(loop)) if loop is not None else 0,
+        files=sum(1 for _ in Path("/proc/self/fd").iterdir()) - 1,
+        threads=threading.active_count(),
+        types={f"{each.__module__}.{each.__qualname__}": many for each, many in types.items() if many >= FEWEST},
+    )
+
+
+def bound_caches(entries: int) -> None:
+    """Let bounded caches that are made from now on have so many entries at most."""
+    from trainer.kube import bounded_dict  # noqa: PLC0415 - before all that makes one
+    from trainer.kube.events import correlator  # noqa: PLC0415
+    from trainer_devcluster.apiserver.storage import storage  # noqa: PLC0415
+
+    start = storage.Storage.__init__
+    ordinary, init = functools.lru_cache, bounded_dict.BoundedDict.__init__
+
+    def lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:
+        return ordinary(min(maxsize, entries) if isinstance(maxsize, int) else maxsize, typed)
+
+    def bounded(self: bounded_dict.BoundedDict[Any, Any], size: int) -> None:
+        init(self, min(size, entries))
+
+    def keep(self: storage.Storage, *, history: int = entries, **options: Any) -> None:
+        start(self, history=min(history, entries), **options)
+
+    storage.Storage.__init__ = keep  # type: ignore[method-assign]
+    functools.lru_cache = lru_cache
+    bounded_dict.BoundedDict.__init__ = bounded  # type: ignore[method-assign]
+    correlator.REMEMBERED = min(correlator.REMEMBERED, entries)
+
+
+def main() -> None:
+    """Run `main` of the module."""
+    file, entries, module, *arguments = sys.argv[1:]
+
+    def write(number: int, frame: object) -> None:  # noqa: ARG001 - as signal handlers are called
+        with Path(file).open("ab") as output:
+            output.write(msgspec.json.encode(sample()) + b"\n")
+
+    bound_caches(int(entries))
+    signal.signal(signal.SIGUSR1, write)
+    sys.argv = [module, *arguments]
+    sys.exit(import_module(module).main())
+
+
+if __name__ == "__main__":
+    main()

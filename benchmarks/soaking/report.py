@@ -1,0 +1,69 @@
+"""The table of a soak: each figure of each process, how it develops, and what of it is a leak."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.soaking.observed import Sample
+from benchmarks.soaking.trend import Trend, trend
+
+_MIB: Final = 2.0**20
+_GROWN: Final = 8
+"""Types of objects that are named where something leaks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One of the figures of a process."""
+
+    name: str
+    value: Callable[[Sample], float]
+    resolution: float
+    """What is less is no growth."""
+    text: Callable[[float], str]
+
+
+FIGURES: Final = (
+    Figure("memory (RSS)", lambda each: each.rss, _MIB, lambda value: f"{value / _MIB:.1f} MiB"),
+    Figure("blocks of memory", lambda each: each.blocks, 100, lambda value: f"{value:,.0f}"),
+    Figure("objects", lambda each: each.objects, 100, lambda value: f"{value:,.0f}"),
+    Figure("tasks", lambda each: each.tasks, 1, lambda value: f"{value:.0f}"),
+    Figure("files", lambda each: each.files, 1, lambda value: f"{value:.0f}"),
+    Figure("threads", lambda each: each.threads, 1, lambda value: f"{value:.0f}"),
+)
+
+
+def trends(samples: Sequence[Sample]) -> dict[Figure, Trend]:
+    """How the figures of a process develop."""
+    return {
+        figure: trend([(each.moment, figure.value(each)) for each in samples], figure.resolution) for figure in FIGURES
+    }
+
+
+def show(console: Console, name: str, found: dict[Figure, Trend]) -> None:
+    """Print the table of a process."""
+    table = Table("figure", "median", "an hour", "at least", "", title=name, title_justify="left")
+    for figure, each in found.items():
+        at_least = f"{each.lower:+.1%}"
+        table.add_row(
+            figure.name, figure.text(each.level), f"{each.slope:+.1%}", at_least, "leak" if each.is_leak else ""
+        )
+    console.print(table)
+
+
+def grown(samples: Sequence[Sample]) -> list[str]:
+    """The types of which a process has gained most objects, between the first and the last sixth of its samples."""
+    part = max(len(samples) // 6, 1)
+    first, last = samples[:part], samples[-part:]
+    names = {name for each in (*first, *last) for name in each.types}
+
+    def mean(some: Sequence[Sample], name: str) -> float:
+        return sum(each.types.get(name, 0) for each in some) / len(some)
+
+    gains = sorted(((mean(last, name) - mean(first, name), name) for name in names), reverse=True)
+    return [f"{name} +{gain:.0f}" for gain, name in gains[:_GROWN] if gain >= 1]

@@ -1,0 +1,232 @@
+"""Trainings that come and go: each is created, changed, watched to its end and deleted, as its kind says."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+import anyio
+
+from trainer.api.jobset_labels import JOBSET_NAME
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.errors import ApiError, NotFoundError
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import Object, has_finished, is_being_deleted, labels_of, name_of, namespace_of, uid_of
+from trainer.kube.resource import EVENTS, NAMESPACES, PODS
+
+NAMESPACE_NAMES: Final = ("soak-0", "soak-1", "soak-2", "soak-3")
+CONTAINER: Final = "node"
+_RUNS_FOR, _EXITS_WITH = "devcluster.trainer/runs-for", "devcluster.trainer/exits-with"
+_BRIEF, _FAILING, _LONG, _ELASTIC = "soak-brief", "soak-failing", "soak-long", "soak-elastic"
+_COMPLETE, _FAILED, _RUNNING, _SUSPENDED = "Complete", "Failed", "Running", "Suspended"
+_TTL: Final = 5
+"""Seconds after the end at which the manager deletes half of those that end."""
+_PATIENCE: Final = 90.0
+"""Seconds that a training may take for a step; more are an error."""
+_LIVES: Final = 90.0
+"""Seconds that a training may be there, on the average; it takes a quarter of that where nothing else runs."""
+_POLL: Final = 0.5
+_KEPT: Final = 5.0
+"""Seconds for which a training that has ended stays where nothing else deletes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What happens to a training."""
+
+    name: str
+    runtime: str
+    steps: tuple[str, ...]
+    """States to wait for, and what is done then, which are names of methods of `Trainings`."""
+    spec: Object = field(default_factory=dict)
+    is_left: bool = False
+    """Whether the manager deletes it, as `ttlSecondsAfterFinished` says."""
+
+
+KINDS: Final = (
+    Kind("complete", _BRIEF, (_COMPLETE,)),
+    Kind("expire", _BRIEF, (_COMPLETE,), {"ttlSecondsAfterFinished": _TTL}, is_left=True),
+    Kind("fail", _FAILING, (_FAILED,)),
+    Kind("suspend", _BRIEF, (_RUNNING, "suspend", _SUSPENDED, "resume", _COMPLETE)),
+    Kind("pairs", _BRIEF, (_COMPLETE,), {"trainer": {"numNodes": 2}, "ttlSecondsAfterFinished": _TTL}, is_left=True),
+    Kind("evict", _BRIEF, (_RUNNING, "evict", _COMPLETE)),
+    Kind("delete", _LONG, (_RUNNING,)),
+    Kind("scale", _BRIEF, (_SUSPENDED, "scale", "resume", _COMPLETE), {"suspend": True}),
+    Kind("fail-expire", _FAILING, (_FAILED,), {"ttlSecondsAfterFinished": _TTL}, is_left=True),
+    Kind("elastic", _ELASTIC, (_RUNNING, "scale", _COMPLETE)),
+)
+
+
+class Trainings:
+    """Creates trainings at a steady rate, and knows what is there."""
+
+    def __init__(self, manager: Manager) -> None:
+        self._client = manager.client
+        self._jobs, self._pods, self._events = (
+            manager.informer(resource).lister for resource in (TRAIN_JOBS, PODS, EVENTS)
+        )
+        self._states: dict[str, str] = {}
+        self.running: dict[str, Object] = {}
+        """Pods that run, by their uid."""
+        self.created: Counter[str] = Counter()
+        self.ended: Counter[str] = Counter()
+        self.problems: list[str] = []
+        """What did not come as it should."""
+
+    @property
+    def shown(self) -> list[tuple[str, str]]:
+        """Namespace and name of trainings that run, the newest last."""
+        found = {(namespace_of(pod), labels_of(pod)[JOBSET_NAME]): None for pod in list(self.running.values())}
+        return list(found)
+
+    async def prepare(self) -> None:
+        """Create namespaces and runtimes."""
+        for name in NAMESPACE_NAMES:
+            await self._client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        one = {"numNodes": 1, "torch": {"numProcPerNode": "1"}}
+        elastic = {"torch": {"elasticPolicy": {"minNodes": 1, "maxNodes": 3}}}
+        for name, behaviour, policy in (
+            (_BRIEF, {_RUNS_FOR: "6s"}, one),
+            (_FAILING, {_RUNS_FOR: "3s", _EXITS_WITH: "1"}, one),
+            (_LONG, {_RUNS_FOR: "24h"}, {"numNodes": 1}),
+            (_ELASTIC, {_RUNS_FOR: "8s"}, elastic),
+        ):
+            await self._client.create(CLUSTER_TRAINING_RUNTIMES, _runtime(name, behaviour, policy))
+
+    async def run(self, rate: float, seconds: float) -> None:
+        """Create so many a second for so long; returns when all of them are gone."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._observe)
+            tasks.start_soon(self._forget_events)
+            start = time.monotonic()
+            async with anyio.create_task_group() as lives:
+                for number in itertools.count():
+                    due = number / rate
+                    if due >= seconds:
+                        break
+                    await anyio.sleep(max(0.0, start + due - time.monotonic()))
+                    if len(self._states) > rate * _LIVES:
+                        self.problems.append(
+                            f"{len(self._states)} trainings are there at once: this machine is too slow for {rate:g} a "
+                            "second, or something stands still"
+                        )
+                        lives.cancel_scope.cancel()
+                        break
+                    lives.start_soon(self._live, KINDS[number % len(KINDS)], number)
+            tasks.cancel_scope.cancel()
+
+    async def _observe(self) -> None:
+        """Know what is there, until cancelled."""
+        while True:
+            self._states = {name_of(job): (job.get("status") or {}).get("state") or "" for job in self._jobs.list()}
+            self.running = {
+                uid_of(pod): pod
+                for pod in self._pods.list()
+                if not has_finished(pod) and (pod.get("status") or {}).get("phase") == _RUNNING
+            }
+            await anyio.sleep(_POLL)
+
+    async def _forget_events(self) -> None:
+        """Delete events of trainings that are gone, as an API server does an hour after they were written."""
+        while True:
+            await anyio.sleep(_POLL)
+            for event in self._events.list():
+                about = event["involvedObject"].get("name") or ""
+                words = about.split("-")
+                if not any("-".join(words[:count]) in self._states for count in range(1, len(words) + 1)):
+                    await _quietly(self._client.delete(EVENTS, name_of(event), namespace_of(event)))
+
+    async def _live(self, kind: Kind, number: int) -> None:
+        name, namespace = f"{kind.name}-{number:06}", NAMESPACE_NAMES[number // len(KINDS) % len(NAMESPACE_NAMES)]
+        try:
+            await self._client.create(TRAIN_JOBS, _train_job(kind, name, namespace))
+            self.created[kind.name] += 1
+            for step in kind.steps:
+                act: Callable[[str, str], Awaitable[None]] | None = getattr(self, f"_{step}", None)
+                await (act(name, namespace) if act is not None else self._wait_for(name, step))
+            if not kind.is_left:
+                await anyio.sleep(_KEPT)
+                await self._client.delete(TRAIN_JOBS, name, namespace)
+            await self._wait_for(name, None)
+        except (ApiError, TimeoutError) as error:
+            problem = str(error) or f"not within {_PATIENCE:g} s"
+            self.problems.append(f"{name}, which is {self._states.get(name, 'gone')}: {problem}")
+        else:
+            self.ended[kind.name] += 1
+
+    async def _wait_for(self, name: str, state: str | None) -> None:
+        """Wait until a training is in this state; None: until it is gone. One that expired has been in its state."""
+        seen = False
+        with anyio.fail_after(_PATIENCE):
+            while (found := self._states.get(name)) != state:
+                if found is None and seen and state in {_COMPLETE, _FAILED}:
+                    return
+                seen = seen or found is not None
+                await anyio.sleep(_POLL)
+
+    async def _suspend(self, name: str, namespace: str) -> None:
+        await self._client.patch(TRAIN_JOBS, name, {"spec": {"suspend": True}}, namespace)
+
+    async def _resume(self, name: str, namespace: str) -> None:
+        await self._client.patch(TRAIN_JOBS, name, {"spec": {"suspend": False}}, namespace)
+
+    async def _scale(self, name: str, namespace: str) -> None:
+        await self._client.patch(TRAIN_JOBS, name, {"spec": {"trainer": {"numNodes": 2}}}, namespace)
+
+    async def _evict(self, name: str, namespace: str) -> None:
+        for pod in self._pods.list(namespace):
+            if has_finished(pod) or is_being_deleted(pod) or labels_of(pod).get(JOBSET_NAME) != name:
+                continue
+            metadata = {"name": name_of(pod), "namespace": namespace}
+            eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+            await _quietly(self._client.create(PODS, eviction, subresource="eviction"))
+
+
+async def _quietly(request: Awaitable[object]) -> None:
+    """Send a request about something that may be gone already."""
+    with suppress(NotFoundError):
+        await request
+
+
+def _runtime(name: str, annotations: dict[str, str], policy: Object) -> Object:
+    spec = {"restartPolicy": "Never", "containers": [{"name": CONTAINER, "image": "none"}]}
+    disruption: Object = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+    job = {
+        "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
+        "spec": {
+            "backoffLimit": 0,
+            "podFailurePolicy": {"rules": [disruption]},
+            "template": {"metadata": {"annotations": annotations}, "spec": spec},
+        },
+    }
+    again: Object = {"name": "disruption", "action": "RestartJobSetAndIgnoreMaxRestarts"}
+    again |= {"onJobFailureReasons": ["PodFailurePolicy"], "targetReplicatedJobs": ["node"]}
+    template = {
+        "spec": {
+            "failurePolicy": {"maxRestarts": 0, "rules": [again]},
+            "replicatedJobs": [{"name": "node", "template": job}],
+        }
+    }
+    return {
+        "apiVersion": CLUSTER_TRAINING_RUNTIMES.api_version,
+        "kind": CLUSTER_TRAINING_RUNTIMES.kind,
+        "metadata": {"name": name},
+        "spec": {"mlPolicy": policy, "template": template},
+    }
+
+
+def _train_job(kind: Kind, name: str, namespace: str) -> Object:
+    trainer = {"image": "none", "command": ["python", "train.py"], **kind.spec.get("trainer", {})}
+    reference = {"kind": CLUSTER_TRAINING_RUNTIMES.kind, "name": kind.runtime}
+    return {
+        "apiVersion": TRAIN_JOBS.api_version,
+        "kind": TRAIN_JOBS.kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"runtimeRef": reference, **kind.spec, "trainer": trainer},
+    }
