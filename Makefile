@@ -203,8 +203,14 @@ ci:
 kind-cluster: $(VENV)/.dev
 	$(BIN)/python -m hack.kind_cluster create --kubernetes $(KUBERNETES)
 
-kind-e2e kind-logs kind-delete: kind-%: $(VENV)/.dev
-	$(BIN)/python -m hack.kind_cluster $*
+kind-e2e: $(VENV)/.dev
+	$(BIN)/python -m hack.kind_cluster e2e
+
+kind-logs: $(VENV)/.dev
+	$(BIN)/python -m hack.kind_cluster logs
+
+kind-delete: $(VENV)/.dev
+	$(BIN)/python -m hack.kind_cluster delete
 
 # Each step can be repeated. BUILT has images, in a folder for each platform, and DIST is what `make release` has made; the
 # steps after join-images and pack-chart need Python's standard library alone.
