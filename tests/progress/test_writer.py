@@ -230,6 +230,7 @@ async def test_nothing_is_kept_after_the_end(desk: Desk) -> None:
         await desk.clock.advance(INTERVAL)
         assert kept() is None
 
+
 async def test_deletion_during_the_last_write(desk: Desk) -> None:
     """A TrainJob that goes away while its last progress is written is no error, and nothing of it stays."""
     async with desk.open():
