@@ -4,7 +4,7 @@
 # make demo EXAMPLE=fine-tune-tiny   fetch data and model, fine-tune with LoRA, export
 # make dashboard                 a dev cluster with three trainings, and the page that shows them; Ctrl-C ends all of it
 # make test                      unit tests         make e2e     real processes, real kubectl, real training
-# make lane-dashboard            both of a part that the rest does without: dashboard, devcluster, initializers, sweeps, v1_jobs
+# make lane-dashboard            both of a part that the rest does without: dashboard, devcluster, initializers, release, sweeps, v1_jobs
 # make lanes                     those of these lanes that changes since the last `make nightly` can have broken
 # make nightly                   everything: all frameworks, SDKs, images, attacks, a soak; 140 minutes
 # make e2e KUBECONFIG=FILE       all end-to-end tests on the cluster of this file: see e2e/README.md
@@ -16,7 +16,10 @@
 # make bench-converge KUBECONFIG=FILE    the manager on that cluster, next to a bare process: see benchmarks/README.md
 # make docs                      the documentation as a site, build/site/index.html, with all links checked
 # make dashboard-bundle          the web page of `trainer dashboard`, into the package
-# make audit                     known vulnerabilities of what we install        make image   the image of the manager
+# make audit                     known vulnerabilities of what we install
+# make images                    all images as OCI archives in build/images, without a daemon; BASE=debian without a registry
+# make image                     that of the manager; also image-initializer and image-transformers
+# make requirements              versions and hashes of what the images install, from pyproject.toml and constraints.txt
 PYTHON ?= python3
 EXAMPLE ?= jax-digits
 BENCH ?=
@@ -26,9 +29,6 @@ KUBERNETES ?= 1.37
 SOAK_MINUTES ?= 10
 SOAK ?=
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' trainer/__init__.py)
-IMAGE ?= trainer-operator:$(VERSION)
-INITIALIZER_IMAGE ?= trainer-initializer:$(VERSION)
-TRANSFORMERS_IMAGE ?= transformers-runtime:$(VERSION)
 VENV := .venv
 BIN := $(VENV)/bin
 # The web page, and what is built from it.
@@ -39,7 +39,7 @@ PACKAGES := $(patsubst %/pyproject.toml,%,$(wildcard packages/*/pyproject.toml))
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 FRAMEWORK = $(shell echo "$(EXAMPLE)" | sed "s,-[^-]*$$,,")
 FRAMEWORKS := fine-tune jax keras lightning mlx mpi paddle tensorflow torch torchtune transformers xgboost
-LANES := dashboard devcluster initializers sweeps v1_jobs
+LANES := dashboard devcluster initializers release sweeps v1_jobs
 comma := ,
 space := $() $()
 
@@ -51,7 +51,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: bench-history bench-devcluster bench-progress bench-survival bench-sweeps
 .PHONY: dashboard-bundle dashboard-check e2e-dashboard pictures audit workflows-check
 .PHONY: kind-cluster kind-e2e kind-logs kind-delete
-.PHONY: image image-initializer image-transformers join-images publish-images
+.PHONY: image images image-initializer image-transformers requirements join-images publish-images
 .PHONY: pack-chart registry-login publish-chart provenance-subjects sign sign-sums release-page
 .DELETE_ON_ERROR:
 
@@ -107,6 +107,7 @@ lanes: $(VENV)/.dev
 lane-dashboard: $(VENV)/.dev $(VENV)/.dashboard-tests packages/dashboard/web/node_modules/.package-lock.json
 lane-devcluster: $(VENV)/.dev
 lane-initializers: $(VENV)/.dev $(VENV)/.s3-server $(VENV)/.azurite $(VENV)/.demo-fine-tune
+lane-release: $(VENV)/.dev
 lane-sweeps: $(VENV)/.dev $(VENV)/.demo-torch
 lane-v1_jobs: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch
 
@@ -270,18 +271,25 @@ e2e-dashboard: $(VENV)/.dev $(VENV)/.dashboard-tests $(WEB)/node_modules/.packag
 audit: $(VENV)/.audit
 	$(BIN)/python -m hack.audit
 
-image:
-	docker build --tag $(IMAGE) \
-	  --build-arg SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) --build-arg REVISION=$$(git rev-parse HEAD) \
-	  --build-arg VERSION=$(VERSION) .
+# Archives, and images.json with their digests: skopeo, podman load, docker load and crane read them.
+BASE ?=
+TAG ?= $(VERSION)
+BUILD_IMAGES = $(BIN)/python -m hack.images build --output $(or $(OUTPUT),build/images) --tag $(TAG) $(BASE:%=--base %)
 
-image-initializer:
-	docker build --tag $(INITIALIZER_IMAGE) --file images/initializer/Dockerfile \
-	  --build-arg SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) --build-arg REVISION=$$(git rev-parse HEAD) \
-	  --build-arg VERSION=$(VERSION) .
+images: | $(BIN)/python
+	$(BUILD_IMAGES)
 
-image-transformers:
-	docker build --tag $(TRANSFORMERS_IMAGE) --file images/transformers/Dockerfile .
+image: | $(BIN)/python
+	$(BUILD_IMAGES) manager
+
+image-initializer: | $(BIN)/python
+	$(BUILD_IMAGES) initializer
+
+image-transformers: | $(BIN)/python
+	$(BUILD_IMAGES) transformers
+
+requirements: $(VENV)/.requirements
+	$(BIN)/python -m hack.generate_requirements
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix
@@ -341,6 +349,10 @@ $(VENV)/.demo-fine-tune: | $(VENV)/.s3-server
 
 $(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) --editable '.[docs]'
+	@touch $@
+
+$(VENV)/.requirements: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) --editable '.[requirements]'
 	@touch $@
 
 $(VENV)/.dashboard-tests: pyproject.toml constraints.txt | $(BIN)/python

@@ -7,7 +7,7 @@ import socket
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -119,9 +119,23 @@ def _head(method: str, path: str, token: str) -> bytes:
     return "\r\n".join(lines).encode()
 
 
+def of_environment(arguments: list[str]) -> list[str]:
+    """The command of the environment of the tests."""
+    return [str(BIN / "trainer"), *arguments]
+
+
 @contextmanager
-def running_dashboard_server(cluster: Cluster, directory: Path, *more: str) -> Iterator[DashboardServer]:
-    """One with the account and the rights of config/dashboard, in plain HTTP on loopback; `more` are options."""
+def running_dashboard_server(
+    cluster: Cluster, directory: Path, *more: str, program: Callable[[list[str]], list[str]] = of_environment
+) -> Iterator[DashboardServer]:
+    """One with the account and the rights of config/dashboard, in plain HTTP on loopback.
+
+    Args:
+        cluster: whose trainings it shows.
+        directory: where its files go.
+        more: options of the server.
+        program: makes a command of the arguments of `trainer`.
+    """
     cluster.kubectl("create", "namespace", ACCOUNT_NAMESPACE, check=False)
     manifests = [str(CONFIG / "dashboard" / f"{file}.yaml") for file in _FILES]
     with ExitStack() as stack:
@@ -131,7 +145,7 @@ def running_dashboard_server(cluster: Cluster, directory: Path, *more: str) -> I
         kubeconfig = directory / "kubeconfig"
         write_credentials(cluster, kubeconfig, ACCOUNT, ACCOUNT_NAMESPACE)
         options = ["--plain-http", "--host", "127.0.0.1", "--port", "0", "--health-port", "0", *more]
-        command = [str(BIN / "trainer"), "dashboard-server", *options, "--kubeconfig", str(kubeconfig)]
+        command = program(["dashboard-server", *options, "--kubeconfig", str(kubeconfig)])
         process = Process(command, directory / "dashboard.log")
         stack.callback(process.stop)
         process.start(ready='"server": "dashboard"')

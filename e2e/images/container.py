@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import subprocess
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -104,15 +105,21 @@ class Container:
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
         )
 
-    def python(self, code: str) -> str:
+    def python(self, code: str, interpreter: str = "python") -> str:
         """What a program prints with the Python of the image."""
-        done = self.run("-c", code, entrypoint=["python"])
+        done = self.run("-c", code, entrypoint=[interpreter])
         assert done.returncode == 0, f"{shlex.quote(code)}:\n{done.stderr}"
         return done.stdout
 
     def files(self) -> dict[str, int]:
         """When each file was last written."""
         return {str(path): path.lstat().st_mtime_ns for path in self.root.rglob("*")}
+
+
+def give(directory: Path) -> None:
+    """Make the user of the image the owner of a directory and of what is in it."""
+    for path in (directory, *directory.rglob("*")):
+        shutil.chown(path, USER, USER)
 
 
 def _bind(path: Path, access: str) -> dict[str, Any]:

@@ -16,9 +16,9 @@ print(json.dumps({d.name: [d.version, d.requires or []] for d in m.distributions
 """
 
 
-def installed(container: Container) -> dict[str, tuple[str, list[str]]]:
+def installed(container: Container, python: str = "python") -> dict[str, tuple[str, list[str]]]:
     """Version and requirements of each distribution that the Python of an image finds."""
-    return {normalised(name): tuple(each) for name, each in json.loads(container.python(_LISTED)).items()}
+    return {normalised(name): tuple(each) for name, each in json.loads(container.python(_LISTED, python)).items()}
 
 
 def pins() -> dict[str, str]:

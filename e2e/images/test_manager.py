@@ -14,7 +14,7 @@ import pytest
 
 from e2e.cluster import Cluster, train_job
 from e2e.images.conftest import described
-from e2e.images.container import USER, Container
+from e2e.images.container import USER, Container, give
 from e2e.images.distributions import ROOT, installed, named, normalised, pins
 from e2e.manager import manager
 from hack.generate_requirements import MANAGER
@@ -125,13 +125,13 @@ def test_a_training(image: Container, cluster: Cluster, tmp_path: Path) -> None:
     """The manager of the image takes the place of the other one: it is healthy, trains, and writes no file."""
     cluster.require_local("its manager in a container of this machine")
     replica = manager(cluster, tmp_path, "image")
-    directory = readable(tmp_path)
-    kubeconfig = directory / "kubeconfig"
-    shutil.copy(cluster.manager_kubeconfig, kubeconfig)
-    shutil.copy(tmp_path / "image.yaml", directory / "image.yaml")
-    own(directory)
-    options = ["manager", "--kubeconfig", str(kubeconfig), "--config", str(directory / "image.yaml")]
-    replica.command = image.command(*options, reads=[directory])
+    given = tmp_path / "given"
+    given.mkdir()
+    kubeconfig = shutil.copy(cluster.manager_kubeconfig, given / "kubeconfig")
+    configuration = shutil.copy(tmp_path / "image.yaml", given / "image.yaml")
+    give(given)
+    options = ["manager", "--kubeconfig", str(kubeconfig), "--config", str(configuration)]
+    replica.command = image.command(*options, reads=[given])
     before = image.files()
     cluster.manager.stop()
     try:
@@ -148,16 +148,3 @@ def test_a_training(image: Container, cluster: Cluster, tmp_path: Path) -> None:
         cluster.manager.start(ready="started manager")
     assert image.files() == before
     assert json.loads(replica.output().splitlines()[0])
-
-
-def readable(directory: Path) -> Path:
-    """A directory for files that the user of the image reads."""
-    made = directory / "mounted"
-    made.mkdir()
-    return made
-
-
-def own(directory: Path) -> None:
-    """Give the files of a directory to the user of the image."""
-    for path in (directory, *directory.iterdir()):
-        shutil.chown(path, USER, USER)
