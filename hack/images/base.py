@@ -96,6 +96,5 @@ def mirror() -> str:
         return _DEFAULT_MIRROR
     command = ["apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI)", "Created-By: Packages"]
     listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    uris = [uri.rstrip("/") for origin, _, uri in (line.partition(" ") for line in listed.splitlines())
-            if origin == "Debian" and uri.rstrip("/").endswith("/debian")]  # fmt: skip
-    return uris[0] if uris else _DEFAULT_MIRROR
+    lines = (line.rstrip("/").partition(" ") for line in listed.splitlines())
+    return next((uri for origin, _, uri in lines if origin == "Debian" and uri.endswith("/debian")), _DEFAULT_MIRROR)

@@ -1,0 +1,40 @@
+"""What is refused before anything is built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hack.images import IMAGES, ImageError, build
+from hack.images.__main__ import main
+from hack.images.building import ROOT
+from hack.images.errors import require
+
+
+def test_unknown_image(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is named with those that there are."""
+    assert main(["build", "manger", "--output", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"error: there is no image manger; choose from {', '.join(IMAGES)}\n"
+
+
+def test_missing_program() -> None:
+    """The package that has it is named."""
+    with pytest.raises(ImageError, match="no-such-program not found on PATH: apt-get install a-package"):
+        require({"no-such-program": "a-package"})
+
+
+def test_not_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is not root is told so."""
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    with pytest.raises(ImageError, match="only root can build an image"):
+        build(["manager"], output=tmp_path)
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_dockerfiles(name: str) -> None:
+    """Each installs with hashes, and says by which name its stage is known where it has one."""
+    text = (ROOT / IMAGES[name].dockerfile).read_text()
+    assert text.count("--require-hashes") == text.count("--requirement ")
+    assert (" AS build\n" in text) is IMAGES[name].has_build_stage
+    assert f"images/{name}/requirements.txt" in text
