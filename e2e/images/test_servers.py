@@ -35,7 +35,7 @@ def test_dashboard(image: Container, cluster: Cluster, tmp_path: Path) -> None:
     with running_dashboard_server(cluster, tmp_path, program=started) as server:
         server.health_seconds()
         assert server.status("GET", "/", "") == 200
-        assert server.status("GET", "/api/v1/trainings", "nobody") in {401, 404}
+        assert server.status("GET", "/api/cluster", "nobody") == 401
 
 
 def test_recorder(image: Container, cluster: Cluster, tmp_path: Path) -> None:
