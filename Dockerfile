@@ -42,10 +42,11 @@ RUN /builder/bin/python -m pip wheel --quiet --no-deps --no-build-isolation --wh
 RUN /builder/bin/python -m pip --python /opt/trainer/bin/python install --quiet --no-compile --no-deps --no-index \
       /wheels/*.whl && \
     /builder/bin/python -m pip --python /opt/trainer/bin/python check
-# The root file system is read-only, so byte code is made here; it refers to its source by content, not by time. Each package
-# has a process of its own: byte code depends on what the process that writes it has compiled before.
+# The root file system is read-only, so byte code is made here, also where importing has left some (-f: pip imports attrs); it
+# refers to its source by content, not by time. Each package has a process of its own, since byte code depends on what the
+# process that writes it has compiled before.
 RUN find /opt/trainer/lib/python3.*/site-packages -mindepth 1 -maxdepth 1 \( -type d -o -name "*.py" \) -print0 | \
-      xargs -0 -n 1 -P "$(nproc)" /opt/trainer/bin/python -m compileall -q --invalidation-mode unchecked-hash && \
+      xargs -0 -n 1 -P "$(nproc)" /opt/trainer/bin/python -m compileall -q -f --invalidation-mode unchecked-hash && \
     find /opt/trainer -depth -exec touch --no-dereference --date="@${SOURCE_DATE_EPOCH}" {} +
 
 FROM ${BASE}
