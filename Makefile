@@ -10,6 +10,7 @@
 # make e2e KUBECONFIG=FILE       all end-to-end tests on the cluster of this file: see e2e/README.md
 # make ci                        what a change must pass, on Debian as root; make ci TARGETS=nightly: another target there
 # make kind-cluster              Kubernetes with JobSet and Kueue, in Docker; make kind-e2e: all end-to-end tests on it
+# make release REGISTRY=ghcr.io/OWNER REPOSITORY=https://github.com/OWNER/NAME   all that is published, in dist
 # make publish-images REGISTRY=ghcr.io/OWNER   what `make images` has built, then publish-chart, sign: see docs/releases.md
 # make check                     lint, types, layers, workflows   make bench   numbers, next to kopf and kubernetes_asyncio
 # make soak SOAK_MINUTES=10      trainings come and go, and nothing of what serves them may grow
@@ -52,7 +53,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: dashboard-bundle dashboard-check e2e-dashboard pictures audit workflows-check
 .PHONY: kind-cluster kind-e2e kind-logs kind-delete
 .PHONY: image images image-initializer image-transformers requirements join-images publish-images
-.PHONY: pack-chart registry-login publish-chart provenance-subjects sign sign-sums release-page
+.PHONY: release release-tag pack-chart registry-login publish-chart provenance-subjects sign sign-sums release-page
 .DELETE_ON_ERROR:
 
 help:
@@ -212,6 +213,16 @@ kind-logs: $(VENV)/.dev
 
 kind-delete: $(VENV)/.dev
 	$(BIN)/python -m hack.kind_cluster delete
+
+# IMAGES has what `make images` has built, or join-images has joined; IMAGES=none leaves images, their digests and bills out.
+IMAGES ?= build/images
+release: $(VENV)/.dev
+	@test "$(IMAGES)" = none || test -e "$(IMAGES)/images.json" || $(MAKE) images IMAGES="$(IMAGES)"
+	$(BIN)/python -m hack.release build $(REGISTRY:%=--registry "%") $(REPOSITORY:%=--repository "%") \
+	  $(if $(filter none,$(IMAGES)),,--images "$(IMAGES)") --output "$(DIST)"
+
+release-tag: | $(BIN)/python
+	$(BIN)/python -m hack.release.tag "$(TAG)"
 
 # Each step can be repeated. BUILT has images, in a folder for each platform, and DIST is what `make release` has made; the
 # steps after join-images and pack-chart need Python's standard library alone.

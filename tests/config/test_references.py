@@ -145,7 +145,7 @@ def test_the_installer_may_apply_runtimes(default: list[Object]) -> None:
 
 def test_another_image_is_another_job(tmp_path: Path) -> None:
     """The template of a Job cannot change: an upgrade is one apply, and applying the same again changes nothing."""
-    names = [installer(tmp_path, tag) for tag in ("0.1.0", "0.2.0", "0.2.0")]
+    names = [installer(tmp_path, tag) for tag in ("1.0", "1.1", "1.1")]
     assert names[0] != names[1] == names[2]
     assert all(re.fullmatch(r"trainer-runtimes-[a-z0-9]{10}", name) for name in names)
 

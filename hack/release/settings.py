@@ -1,0 +1,51 @@
+"""What a release is made from: a commit, and the addresses at which it will be published."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+REPOSITORY = "https://github.com/example/trainer-operator"
+"""A placeholder: who releases names the repository, since readmes and metadata of packages link to it."""
+REGISTRY = "registry.example.com"
+"""A placeholder: who releases names the registry, and the folder in it, that nodes pull images from."""
+
+_VERSION = re.compile(r'^__version__ = "(.+)"$', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Release:
+    """One version of everything."""
+
+    version: str
+    commit: str
+    epoch: int
+    """Time of the commit in seconds since 1970: the time of whatever is made from it."""
+    repository: str = REPOSITORY
+    """URL of the repository on GitHub, without a slash at its end."""
+    registry: str = REGISTRY
+    """Registry of the images, with the folder in it; without a slash at its end."""
+
+    @property
+    def tag(self) -> str:
+        """The tag of the commit."""
+        return f"v{self.version}"
+
+
+def release(repository: str = REPOSITORY, registry: str = REGISTRY, root: Path = ROOT) -> Release:
+    """Give the release of the commit that is checked out."""
+    commit = git("rev-parse", "HEAD", root=root).strip()
+    source = git("show", f"{commit}:trainer/__init__.py", root=root)
+    found = _VERSION.search(source)
+    if found is None:
+        raise ValueError('trainer/__init__.py: no line __version__ = "..."')
+    epoch = int(git("show", "--no-patch", "--format=%ct", commit, root=root))
+    return Release(found[1], commit, epoch, repository.rstrip("/"), registry.rstrip("/"))
+
+
+def git(*arguments: str, root: Path = ROOT) -> str:
+    """Give what git prints."""
+    return subprocess.run(["git", "-C", root, *arguments], check=True, capture_output=True, text=True).stdout
