@@ -99,6 +99,7 @@ NIGHTLY = (
     "e2e/images/test_reproducible.py",
     "e2e/images/test_servers.py",
     "e2e/images/test_transformers.py",
+    "e2e/release",
     "e2e/sweeps/test_examples.py",
     "e2e/test_callbacks.py",
     "e2e/test_chart.py",
@@ -110,7 +111,6 @@ NIGHTLY = (
     "e2e/test_sdk.py",
     "e2e/test_torchtune.py",
     "e2e/test_v1_sdk.py",
-    "e2e/test_wheels.py",
 )
 """End-to-end tests that only `make nightly` runs: frameworks, SDKs, images, attacks and other versions."""
 
