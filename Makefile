@@ -214,10 +214,12 @@ kind-logs: $(VENV)/.dev
 kind-delete: $(VENV)/.dev
 	$(BIN)/python -m hack.kind_cluster delete
 
-# IMAGES has what `make images` has built, or join-images has joined; IMAGES=none leaves images, their digests and bills out.
+# IMAGES has what `make images` has built, or join-images has joined; where there is nothing, two images are built, on BASE.
+# IMAGES=none leaves images, their digests and bills of materials out.
 IMAGES ?= build/images
 release: $(VENV)/.dev
-	@test "$(IMAGES)" = none || test -e "$(IMAGES)/images.json" || $(MAKE) images IMAGES="$(IMAGES)"
+	@test "$(IMAGES)" = none || test -e "$(IMAGES)/images.json" || \
+	  $(BIN)/python -m hack.images build manager initializer --output "$(IMAGES)" $(BASE:%=--base "%")
 	$(BIN)/python -m hack.release build $(REGISTRY:%=--registry "%") $(REPOSITORY:%=--repository "%") \
 	  $(if $(filter none,$(IMAGES)),,--images "$(IMAGES)") --output "$(DIST)"
 
