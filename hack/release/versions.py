@@ -66,6 +66,7 @@ def _replacements(name: str, old: str, new: str) -> Iterator[tuple[str, str]]:
     elif name.startswith(_READ_BY_PEOPLE):
         ours = "trainer[-_][a-z_-]+|transformers-runtime|kubeflow-trainer"
         yield rf"\b((?:{ours})(?::|-|[~=]=)){was}{end}", rf"\g<1>{new}"
+        yield rf"(--version ){was}{end}", rf"\g<1>{new}"
         yield rf"^(\s*newTag: ){was}$", rf"\g<1>{new}"
         yield rf"^((?:version|appVersion): ){was}$", rf"\g<1>{new}"
 
