@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from trainer.api.older_definition import OlderDefinition
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
-from trainer.api.trainjob_status import ConditionReason, ConditionType, TrainJobStatus
+from trainer.api.trainjob_status import ConditionReason, ConditionType, State, TrainJobStatus
 from trainer.controllers.failure_log import FailureLog
 from trainer.controllers.job import Job
 from trainer.controllers.metrics.trainjobs import Step, TrainJobMetrics
@@ -25,6 +26,7 @@ from trainer.kube.clock import Clock
 from trainer.kube.errors import KubeError, NotFoundError
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.logger import get_logger
+from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import Object, name_of, namespace_of
 
 
@@ -138,6 +140,15 @@ def _reported(train_job: TrainJob) -> frozenset[str]:
 log = get_logger(__name__)
 
 
+def _without_additions(fields: Object) -> Object:
+    """The fields as the definition of 0.1 takes them, which knows no restarts and no state Stopping."""
+    older = {name: value for name, value in fields.items() if name != "restarts"}
+    if older.get("state") == State.STOPPING:
+        held = {each["type"] for each in older.get("conditions") or [] if each["status"] == "True"}
+        older["state"] = State.SUSPENDED if ConditionType.SUSPENDED in held else State.RUNNING
+    return older
+
+
 _MOST_UNCONFIRMED = 1024
 """Failed writes that may have been carried out; the oldest is dropped first, without events."""
 
@@ -160,8 +171,9 @@ class StatusWriter:
     A write whose response is lost may have been carried out: it is counted and recorded when the cache shows it.
     """
 
-    def __init__(self, client: Client, recorder: EventRecorder, metrics: TrainJobMetrics) -> None:
-        self._client = client
+    def __init__(self, manager: Manager, recorder: EventRecorder, metrics: TrainJobMetrics) -> None:
+        self._client = manager.client
+        self._older_definition = OlderDefinition(manager.clock)
         self._recorder = recorder
         self._metrics = metrics
         self._unconfirmed: BoundedDict[str, _Change] = BoundedDict(_MOST_UNCONFIRMED)
@@ -173,6 +185,8 @@ class StatusWriter:
         unconfirmed = self._unconfirmed.pop(job.uid, None)
         if unconfirmed is not None and unconfirmed.fields == present:
             self._record(obj, unconfirmed)
+        if self._older_definition.is_present:
+            fields, present = _without_additions(fields), None if present is None else _without_additions(present)
         if present == fields:
             return
         applied = {
@@ -194,7 +208,11 @@ class StatusWriter:
         except NotFoundError:
             log.info("dropped status, the TrainJob is gone")
             return
-        except KubeError:
+        except KubeError as error:
+            if self._older_definition.learn(error, "status.state"):
+                log.warning(
+                    "cannot write all of the status, the CRD of TrainJobs is older: apply the CRDs of this version"
+                )
             self._unconfirmed[job.uid] = change
             raise
         self._record(obj, change)

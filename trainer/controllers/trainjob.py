@@ -78,7 +78,7 @@ class TrainJobController:
         self._deployer = Deployer(manager.client, reader, manager.clock, metrics=manager.metrics)
         self._observer = Observer(pipeline, manager.client, manager.clock)
         self._metrics = TrainJobMetrics(manager, namespace)
-        self._status = StatusWriter(manager.client, EventRecorder(manager.events, FIELD_MANAGER), self._metrics)
+        self._status = StatusWriter(manager, EventRecorder(manager.events, FIELD_MANAGER), self._metrics)
         self._controller = controller = Controller(
             "trainjob", manager, self.reconcile, max_concurrent_reconciles=max_concurrent_reconciles
         )

@@ -16,6 +16,7 @@ from datetime import datetime
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.metadata import Condition
 from trainer.api.metric_curve import CURVE, MetricCurve
+from trainer.api.older_definition import OlderDefinition
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import Checkpoint, ConditionReason, ConditionType, TrainerStatus
 from trainer.framework.status.status import Conditions
@@ -58,10 +59,6 @@ FIELD_MANAGER = "trainer-progress"
 
 _ATTEMPTS = 5
 """Attempts to write a posted status while others change the TrainJob."""
-_UNDECLARED = "field not declared in schema"
-"""What the API server says where the schema of the CRD lacks a field that is applied."""
-_OLDER_FOR = 600.0
-"""Seconds after which the fields that a CRD lacked are tried again."""
 
 
 @dataclass(slots=True)
@@ -112,8 +109,7 @@ class ProgressWriter:
         self._curve_of = curve_of
         self._with_pushes = with_pushes
         self._accounts: dict[ObjectKey, _Account] = {}
-        self._without_later_fields_until = -math.inf
-        """Until when, by the monotonic clock, fields are left out that an older CRD of TrainJobs lacks."""
+        self._older_definition = OlderDefinition(manager.clock)
         self._controller = Controller(
             "trainjob-progress-status", manager, self.reconcile, max_concurrent_reconciles=10
         ).watches_nothing()
@@ -203,7 +199,7 @@ class ProgressWriter:
         status = account.status(ShownProgress.of(obj)) if account is not None and account.newest is not None else None
         stall, now, shown = self._stall_of(obj), self._clock.now(), progress_of(obj)
         progress, steps = shown if status is None else status.to_object(), self._steps_of(obj)
-        if self._clock.monotonic() < self._without_later_fields_until:
+        if self._older_definition.is_present:
             steps = {}
         else:
             progress = with_checkpoint(progress, shown, account.checkpoint if account is not None else None, now)
@@ -250,8 +246,7 @@ class ProgressWriter:
             self._count("error")
             raise TerminalError(f"the API server refuses the progress: {error}") from error
         except Exception as error:
-            if _UNDECLARED in str(error):
-                self._without_later_fields_until = self._clock.monotonic() + _OLDER_FOR
+            if self._older_definition.learn(error):
                 log.warning(
                     "cannot show steps and checkpoints, the CRD of TrainJobs lacks fields for them: apply the CRDs of "
                     "this version",
