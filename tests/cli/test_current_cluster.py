@@ -13,7 +13,13 @@ import pytest
 
 from tests.cli.conftest import ConnectedClient
 from trainer.cli import current_cluster as current_cluster_module
-from trainer.cli.current_cluster import ConnectedCluster, current_cluster, identity_of_current, run_on
+from trainer.cli.current_cluster import (
+    ConnectedCluster,
+    current_cluster,
+    explained_warning,
+    identity_of_current,
+    run_on,
+)
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.processes.contexts import Contexts
 from trainer.cli.processes.state_directory import StateDirectory
@@ -186,3 +192,20 @@ def test_warnings_of_the_api_server(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     monkeypatch.setattr(current_cluster_module, "connect", connect)
     assert run_on(ConnectionOptions(), command) == 0
     assert capsys.readouterr().err == "warning: it is deprecated\n"
+
+
+@pytest.mark.parametrize(
+    ("warning", "shown"),
+    [
+        pytest.param("v1 X is deprecated", "v1 X is deprecated", id="other"),
+        pytest.param(
+            'unknown field "spec.maxRestarts"',
+            'unknown field "spec.maxRestarts", which is dropped: the CRDs of this cluster are older than '
+            "this command: apply those of this version (trainer crds)",
+            id="dropped",
+        ),
+    ],
+)
+def test_warnings_say_what_to_do(warning: str, shown: str) -> None:
+    """A field that the CRDs lack is dropped with a warning that says what to do."""
+    assert explained_warning(warning) == shown

@@ -120,7 +120,17 @@ class ConnectedCluster:
 
 def warning_user(options: ConnectionOptions) -> ConnectionOptions:
     """A connection whose warnings, which are the API server's, go to standard error instead of a log."""
-    return replace(options, warn=lambda _path, warning: note(warning, kind="warning"))
+    return replace(options, warn=lambda _path, warning: note(explained_warning(warning), kind="warning"))
+
+
+def explained_warning(warning: str) -> str:
+    """A warning of the API server, with what it may mean where a field is dropped."""
+    if not warning.startswith("unknown field "):
+        return warning
+    return (
+        f"{warning}, which is dropped: the CRDs of this cluster are older than this command: apply those "
+        "of this version (trainer crds)"
+    )
 
 
 @asynccontextmanager
