@@ -6,7 +6,7 @@
 # make test                      unit tests         make e2e     real processes, real kubectl, real training
 # make lane-dashboard            both of a part that the rest does without: dashboard, devcluster, initializers, release, sweeps, v1_jobs
 # make lanes                     those of these lanes that changes since the last `make nightly` can have broken
-# make nightly                   everything: all frameworks, SDKs, images, attacks, a soak; 140 minutes
+# make nightly                   everything: all frameworks, SDKs, images, attacks, a soak; 200 minutes
 # make e2e KUBECONFIG=FILE       all end-to-end tests on the cluster of this file: see e2e/README.md
 # make ci                        what a change must pass, on Debian as root; make ci TARGETS=nightly: another target there
 # make kind-cluster              Kubernetes with JobSet and Kueue, in Docker; make kind-e2e: all end-to-end tests on it
@@ -14,6 +14,7 @@
 # make publish-images REGISTRY=ghcr.io/OWNER   what `make images` has built, then publish-chart, sign: see docs/releases.md
 # make check                     lint, types, layers, workflows   make bench   numbers, next to kopf and kubernetes_asyncio
 # make soak SOAK_MINUTES=10      trainings come and go, and nothing of what serves them may grow
+# make compat                    the tests on Python 3.12, 3.13 and 3.14, with the oldest and the newest dependencies; an hour
 # make bench-converge KUBECONFIG=FILE    the manager on that cluster, next to a bare process: see benchmarks/README.md
 # make docs                      the documentation as a site, build/site/index.html, with all links checked
 # make dashboard-bundle          the web page of `trainer dashboard`, into the package
@@ -47,6 +48,8 @@ space := $() $()
 # Images of Python set it, and then every process of the tests compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
+COMBINATIONS := 3.12 3.13 3.14 oldest newest
+
 .PHONY: help demo dashboard example-exists test e2e lanes $(LANES:%=lane-%) nightly soak check docs format clean ci
 .PHONY: bench bench-smoke bench-initializers bench-admission bench-build bench-converge bench-dashboard bench-growth
 .PHONY: bench-history bench-devcluster bench-progress bench-survival bench-sweeps
@@ -54,6 +57,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: kind-cluster kind-e2e kind-logs kind-delete
 .PHONY: image images image-initializer image-transformers requirements join-images publish-images
 .PHONY: release release-tag pack-chart registry-login publish-chart provenance-subjects sign sign-sums release-page
+.PHONY: compat $(COMBINATIONS:%=compat-%)
 .DELETE_ON_ERROR:
 
 help:
@@ -125,12 +129,20 @@ nightly: check dashboard-check $(VENV)/.frameworks $(VENV)/.mpich $(VENV)/.s3-se
 	$(BIN)/pytest e2e/failures e2e/test_rbac.py
 	$(BIN)/pytest e2e/dashboard
 	$(MAKE) bench-smoke
-	$(MAKE) soak SOAK_MINUTES=60
 	@if git diff --quiet HEAD; then git rev-parse HEAD >.ci/verified; else echo "note: .ci/verified stays: there are changes that are not committed" >&2; fi
+	$(MAKE) compat
+	$(MAKE) soak SOAK_MINUTES=60
 
 # It has the machine for itself: two idle cores are enough for two trainings a second.
 soak: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.soak --minutes $(SOAK_MINUTES) $(SOAK)
+
+# A Python that is neither on PATH nor in pyenv is one of Debian, on a clean machine, which only root can make.
+compat: $(VENV)/.dev
+	$(BIN)/python -m hack.compatibility $(COMBINATIONS)
+
+$(COMBINATIONS:%=compat-%): compat-%: $(VENV)/.dev
+	$(BIN)/python -m hack.compatibility $*
 
 # That they run, with sizes that say nothing.
 bench-smoke: $(VENV)/.dev

@@ -1,0 +1,50 @@
+"""Run the tests of combinations: `python -m hack.compatibility 3.12 3.13 3.14 oldest newest`; see `make compat`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+
+from hack.compatibility.combinations import COMBINATIONS, Combination, commands
+from hack.compatibility.places import NoPythonError, place_of
+
+
+def main(names: list[str]) -> int:
+    """Run the named combinations one after the other; 1 where a command of one fails."""
+    known = {each.name: each for each in COMBINATIONS}
+    if not names or not known.keys() >= set(names):
+        sys.stderr.write(f"usage: python -m hack.compatibility [{'|'.join(known)}] ...\n")
+        return 2
+    failed = [name for name in names if not passes(known[name])]
+    if failed:
+        sys.stderr.write(f"error: failed: {', '.join(failed)}\n")
+    return 1 if failed else 0
+
+
+def passes(combination: Combination) -> bool:
+    """Run all that belongs to a combination, also after tests have failed; one without its Python counts as passed."""
+    try:
+        with place_of(combination.python) as place:
+            environment = f"{place.environments}/{combination.name}"
+            make, install, *tests = commands(combination, place.interpreter, environment)
+            for command in (make, install):
+                _show(combination, command)
+                if place.call(command):
+                    return False
+            codes = []
+            for command in tests:
+                _show(combination, command)
+                codes.append(place.call(command))
+            return not any(codes)
+    except NoPythonError as error:
+        sys.stderr.write(f"warning: {combination.name} is not tested: {error}\n")
+        return True
+
+
+def _show(combination: Combination, command: tuple[str, ...]) -> None:
+    sys.stderr.write(f"{combination.name}: {shlex.join(command)}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,96 @@
+"""The combinations of Pythons and dependencies that are tested."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from hack.compatibility.__main__ import main
+from hack.compatibility.combinations import COMBINATIONS, OLDEST, ROOT, TESTED, TOOLS, commands, distributions
+from hack.compatibility.places import NoPythonError, interpreter, place_of
+from hack.generate_oldest import direct
+
+PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
+
+
+def pins(file: str) -> dict[str, Version]:
+    """The versions in a file of constraints, by the normal form of names."""
+    lines = (line.partition(" ;")[0] for line in (ROOT / file).read_text().splitlines() if not line.startswith("#"))
+    return {canonicalize_name(name): Version(version) for name, _, version in (line.partition("==") for line in lines)}
+
+
+def project(folder: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]
+    return loaded
+
+
+@pytest.mark.parametrize("requirement", direct())
+def test_oldest_is_what_the_bound_says(requirement: str) -> None:
+    """The file has the first release that a lower bound allows; `python -m hack.generate_oldest` writes it."""
+    wanted = Requirement(requirement)
+    pinned = pins(OLDEST)[canonicalize_name(wanted.name)]
+    lowest = max(Version(each.version) for each in wanted.specifier if each.operator in (">=", "=="))
+    assert pinned in wanted.specifier
+    assert pinned.release[: len(lowest.release)] == lowest.release
+
+
+def test_oldest_has_one_bound_for_each() -> None:
+    """All distributions that need a library name the same lower bound: nothing is tested with less than the highest."""
+    names = [canonicalize_name(Requirement(each).name) for each in direct()]
+    assert sorted(names) == sorted(set(names))
+
+
+def test_tools_are_those_of_the_gate() -> None:
+    """The tests run with the same tools, whose names the extra dev has as well."""
+    oldest, tested = pins(OLDEST), pins(TESTED)
+    assert {tool: oldest[tool] for tool in TOOLS} == {tool: tested[tool] for tool in TOOLS}
+    dev = {Requirement(each).name for each in project(".")["optional-dependencies"]["dev"]}
+    assert set(TOOLS) <= dev
+
+
+@pytest.mark.parametrize("folder", distributions())
+def test_classifiers(folder: str) -> None:
+    """Each distribution names the Pythons that are tested, and no other."""
+    prefix = "Programming Language :: Python :: 3."
+    named = [each.removeprefix(prefix) for each in project(folder)["classifiers"] if each.startswith(prefix)]
+    assert [f"3.{minor}" for minor in named] == PYTHONS
+    assert sorted({each.python for each in COMBINATIONS}) == PYTHONS
+
+
+@pytest.mark.parametrize("combination", COMBINATIONS, ids=lambda each: each.name)
+def test_what_is_run(combination: Any) -> None:
+    """An environment of its own, all distributions with the constraints, then unit and end-to-end tests that exist."""
+    make, install, unit, end_to_end = commands(combination, "python3", "somewhere")
+    assert make == ("python3", "-m", "venv", "somewhere")
+    assert all(f"./{folder}" in {each.partition("[")[0] for each in install} for folder in distributions())
+    constraints = install[install.index("--constraint") + 1] if "--constraint" in install else None
+    assert constraints == combination.constraints
+    paths = [each for each in (*unit, *end_to_end) if each.startswith(("tests", "packages", "e2e"))]
+    assert all((ROOT / path).exists() for path in paths)
+
+
+def test_this_python_is_found() -> None:
+    """The interpreter of this process serves its own version, without a look elsewhere."""
+    assert interpreter(f"{sys.version_info.major}.{sys.version_info.minor}") == sys.executable
+
+
+def test_python_that_nobody_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is named, with where it was looked for."""
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    message = r"Python 3\.2 is not on PATH, not in pyenv, and in no suite of Debian"
+    with pytest.raises(NoPythonError, match=message), place_of("3.2"):
+        pass
+
+
+@pytest.mark.parametrize("names", [[], ["3.2"], ["oldest", "latest"]], ids=str)
+def test_unknown_names(names: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """The command names what it knows."""
+    assert main(names) == 2
+    assert capsys.readouterr().err == "usage: python -m hack.compatibility [3.12|3.13|3.14|oldest|newest] ...\n"
