@@ -29,6 +29,11 @@ class Child:
         """Its number."""
         return self._process.pid
 
+    def kill(self) -> None:
+        """End it without asking."""
+        self._process.kill()
+        self._process.wait()
+
     def resident_bytes(self, field: str = "VmRSS") -> int:
         """Resident set size; `VmHWM` is the largest so far."""
         for line in (self._proc / "status").read_text().splitlines():

@@ -42,7 +42,9 @@ _SAMPLES: Final = 120
 """Of each process in a run, which are at least a second apart."""
 _WARM_UP: Final = 0.1
 """Share of the time whose samples do not count."""
-_FEWEST_ENTRIES: Final = 50
+_RESTART_AFTER: Final = 10.0
+"""Seconds until the API server is restarted: what it holds is judged from then on."""
+_FEWEST_ENTRIES: Final = 20
 _MOST_ERRORS: Final = 20
 """That are printed."""
 
@@ -83,19 +85,19 @@ async def soak(processes: Processes, plan: Plan) -> Outcome:
     """Let trainings come and go while processes are sampled."""
     async with connect(ConnectionOptions(kubeconfig=processes.kubeconfig)) as client:
         manager = Manager(client)
-        trainings = Trainings(manager)
+        trainings = Trainings(manager, plan.entries)
         await trainings.prepare()
         tokens = await BusyCluster(client).tokens(plan.pages)
         pages = Pages(_address(processes.subjects["dashboard"].child), tokens, trainings)
         containers = Containers(processes.data, trainings)
-        faults = Faults(processes.balancer)
+        faults = Faults(processes.balancer, processes.restart_cluster)
         start = time.monotonic()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(manager.run)
             await manager.wait_for_start()
             tasks.start_soon(containers.run)
             tasks.start_soon(pages.run)
-            tasks.start_soon(faults.run, plan.seconds)
+            tasks.start_soon(faults.run, plan.seconds, _RESTART_AFTER)
             tasks.start_soon(_sample, list(processes.subjects.values()), max(plan.seconds / _SAMPLES, 1.0))
             await trainings.run(plan.rate, plan.seconds)
             tasks.cancel_scope.cancel()
@@ -127,7 +129,7 @@ def judge(console: Console, processes: Processes, outcome: Outcome) -> list[str]
         leaks = [figure.name for figure, each in found.items() if each.is_leak]
         if leaks:
             wrong.append(f"{subject.name}: {', '.join(leaks)} grow; {', '.join(grown(samples))}")
-        log = subject.child.log.read_text(errors="replace").splitlines()
+        log = [line for file in subject.logs for line in file.read_text(errors="replace").splitlines()]
         wrong += [f"{subject.name} says {many} times: {text}" for text, many in outcome.faults.complaints(log).items()]
     wrong += outcome.trainings.problems
     if outcome.pages.refused:
@@ -143,7 +145,8 @@ def _summary(processes: Processes, plan: Plan, outcome: Outcome) -> str:
     return (
         f"{created} trainings in {plan.seconds / 60:g} minutes, {ended} as they should; {outcome.containers.total} "
         f"lines of progress, {outcome.pages.opened.total()} pages opened ({outcome.pages.received / 2**20:.1f} MiB), "
-        f"{len(outcome.faults.windows)} outages; history {database:.1f} MiB; processors: {cpu}"
+        f"{len(outcome.faults.windows)} outages, of which the first was a restart; history {database:.1f} MiB; "
+        f"processors: {cpu}"
     )
 
 

@@ -6,12 +6,13 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import anyio
+from anyio.to_thread import run_sync
 
 from e2e.balancer import Balancer
 
@@ -23,20 +24,33 @@ _AFTERMATH: Final = timedelta(seconds=30)
 _SEVERE: Final = frozenset({"warning", "error", "critical"})
 _BUSY: Final = "trainer.kube.manager.loop_lag"
 """Logger that tells of a busy machine, and of the collection of garbage for each sample."""
+_SHORT_HISTORY: Final = "resource version is too old, listing again"
+"""What a watch says that has slept for longer than the API server remembers, which is not long in a soak."""
 _ERROR: Final = re.compile(r"Traceback|\w*(Error|Exception): ")
 
 
 @dataclass(slots=True)
 class Faults:
-    """Breaks all connections to the API server now and then."""
+    """Restarts the API server once, and breaks all connections to it now and then."""
 
     balancer: Balancer
+    restart: Callable[[], None] = lambda: None
+    """Blocks."""
     windows: list[tuple[datetime, datetime]] = field(default_factory=list)
     """When processes may complain."""
 
-    async def run(self, seconds: float) -> None:
-        """Inject for so long; the last window ends before."""
+    async def run(self, seconds: float, restart_after: float) -> None:
+        """Inject for so long; the last window ends before.
+
+        Args:
+            seconds: for how long.
+            restart_after: seconds until the API server is restarted.
+        """
         end, number = time.monotonic() + seconds, 0
+        await anyio.sleep(restart_after)
+        began = datetime.now(UTC)
+        await run_sync(self.restart)
+        self.windows.append((began, datetime.now(UTC) + _AFTERMATH))
         while time.monotonic() + _PERIOD + _AFTERMATH.total_seconds() < end:
             await anyio.sleep(_PERIOD)
             began = datetime.now(UTC)
@@ -58,7 +72,7 @@ class Faults:
         return found
 
     def _is_explained(self, entry: dict[str, str]) -> bool:
-        if entry.get("logger") == _BUSY:
+        if entry.get("logger") == _BUSY or entry.get("event") == _SHORT_HISTORY:
             return True
         if "exception" in entry:  # no outage is an error of the program
             return False

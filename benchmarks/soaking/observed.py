@@ -14,7 +14,8 @@ import signal
 import sys
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,11 @@ from benchmarks.process import resident_bytes
 
 FEWEST = 100
 """Objects of a type that are counted."""
+_FEWEST_ENTRIES = 10
+"""Of collections that are counted."""
+_COLLECTIONS = (dict, list, set, deque)
+_OURS = "trainer"
+"""How the names of our packages begin."""
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -45,6 +51,8 @@ class Sample(msgspec.Struct, frozen=True):
     threads: int
     types: dict[str, int] = {}
     """Number of these objects by their type, where there are many."""
+    entries: dict[str, int] = {}
+    """Entries of the collections that our objects have, by the name of the attribute, where there are some."""
 
 
 def sample() -> Sample:
@@ -62,31 +70,57 @@ def sample() -> Sample:
         tasks=len(asyncio.all_tasks(loop)) if loop is not None else 0,
         files=sum(1 for _ in Path("/proc/self/fd").iterdir()) - 1,
         threads=threading.active_count(),
+        entries={name: many for name, many in _entries(objects).items() if many >= _FEWEST_ENTRIES},
         types={f"{each.__module__}.{each.__qualname__}": many for each, many in types.items() if many >= FEWEST},
     )
 
 
+def _entries(objects: Iterable[object]) -> Counter[str]:
+    """Entries of collections by class and attribute."""
+    found: Counter[str] = Counter()
+    slots: dict[type, tuple[str, ...] | None] = {}
+    for each in objects:
+        kind = type(each)
+        if kind not in slots:
+            slots[kind] = tuple(_slots(kind)) if str(kind.__module__).startswith(_OURS) else None
+        if (names := slots[kind]) is None:
+            continue
+        attributes = {**getattr(each, "__dict__", {}), **{name: getattr(each, name, None) for name in names}}
+        for name, held in attributes.items():
+            if isinstance(held, _COLLECTIONS):
+                found[f"{kind.__module__}.{kind.__qualname__}.{name}"] += len(held)
+    return found
+
+
+def _slots(kind: type) -> Iterator[str]:
+    for part in kind.__mro__:
+        names = getattr(part, "__slots__", ())
+        yield from (names,) if isinstance(names, str) else names
+
+
 def bound_caches(entries: int) -> None:
     """Let bounded caches that are made from now on have so many entries at most."""
-    from trainer.kube import bounded_dict  # noqa: PLC0415 - before all that makes one
-    from trainer.kube.events import correlator  # noqa: PLC0415
-    from trainer_devcluster.apiserver.storage import storage  # noqa: PLC0415
-
-    start = storage.Storage.__init__
-    ordinary, init = functools.lru_cache, bounded_dict.BoundedDict.__init__
+    ordinary = functools.lru_cache
 
     def lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:
         return ordinary(min(maxsize, entries) if isinstance(maxsize, int) else maxsize, typed)
 
-    def bounded(self: bounded_dict.BoundedDict[Any, Any], size: int) -> None:
-        init(self, min(size, entries))
+    functools.lru_cache = lru_cache
+    # What follows imports much that has such caches.
+    from trainer.kube import bounded_dict  # noqa: PLC0415
+    from trainer.kube.events import correlator  # noqa: PLC0415
+    from trainer_devcluster.apiserver.storage import storage  # noqa: PLC0415
 
-    def keep(self: storage.Storage, *, history: int = entries, **options: Any) -> None:
+    bound, start = bounded_dict.BoundedDict.__init__, storage.Storage.__init__
+
+    def bounded(self: bounded_dict.BoundedDict[Any, Any], size: int) -> None:
+        bound(self, min(size, entries))
+
+    def keeping(self: storage.Storage, *, history: int = entries, **options: Any) -> None:
         start(self, history=min(history, entries), **options)
 
-    storage.Storage.__init__ = keep  # type: ignore[method-assign]
-    functools.lru_cache = lru_cache
     bounded_dict.BoundedDict.__init__ = bounded  # type: ignore[method-assign]
+    storage.Storage.__init__ = keeping  # type: ignore[method-assign]
     correlator.REMEMBERED = min(correlator.REMEMBERED, entries)
 
 

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ import msgspec
 import yaml
 
 from benchmarks.child import Child, child
+from benchmarks.converging.installation import free_port
 from benchmarks.soaking.observed import Sample
 from e2e.balancer import Balancer, balanced
 from trainer.cli.local.manager import prepare_manager, wait_for_admission
@@ -37,7 +38,15 @@ class Subject:
     child: Child
     file: Path
     """Where it writes samples."""
+    logs: list[Path]
+    """What it has written, since each of its starts."""
+    is_running: bool = True
+    """Whether it can be asked: it is killed otherwise if it does not listen yet."""
     samples: list[Sample] = field(default_factory=list)
+
+    def was_killed(self) -> bool:
+        """Whether it is being started again."""
+        return not self.is_running
 
     @property
     def name(self) -> str:
@@ -50,9 +59,13 @@ class Subject:
         Raises:
             RuntimeError: it does not answer.
         """
+        if self.was_killed():
+            return
         os.kill(self.child.pid, signal.SIGUSR1)
         deadline = time.monotonic() + _ANSWER_SECONDS
-        while len(lines := await anyio.Path(self.file).read_bytes()) == 0 or lines.count(b"\n") <= len(self.samples):
+        while (lines := await anyio.Path(self.file).read_bytes()).count(b"\n") <= len(self.samples):
+            if self.was_killed():
+                return
             if time.monotonic() > deadline:
                 raise RuntimeError(f"the {self.name} does not say what it holds: see {self.child.log}")
             await anyio.sleep(0.05)
@@ -71,6 +84,8 @@ class Processes:
     balancer: Balancer
     """Through which all others reach the API server."""
     subjects: Mapping[str, Subject]
+    restart_cluster: Callable[[], None]
+    """Kills the API server and starts it with what it has stored; blocks."""
 
 
 @contextmanager
@@ -85,18 +100,30 @@ def running(directory: Path, entries: int) -> Iterator[Processes]:
     kubeconfig, data = directory / "kubeconfig", directory / "data"
     with ExitStack() as stack:
 
-        def start(name: str, module: str, *arguments: str, ready: str) -> None:
+        def start(name: str, module: str, *arguments: str, ready: str, room: Path = directory) -> None:
             file = directory / f"{name}.samples"
             file.touch()
             command = [sys.executable, "-m", _OBSERVED, str(file), str(entries), module, *arguments]
-            process = stack.enter_context(child(name, command, directory, ready=ready))
-            subjects[name] = Subject(process, file)
+            process = stack.enter_context(child(name, command, room, ready=ready))
+            subject = subjects.setdefault(name, Subject(process, file, []))
+            subject.child, subject.is_running = process, True
+            subject.logs.append(process.log)
 
-        options = ["--fake-pods", "--feature-gates", "ElasticJobSet=true"]
+        def start_cluster(room: Path) -> None:
+            start("cluster", _CLUSTER, *options, ready="cluster ready", room=room)
+
+        def restart_cluster() -> None:
+            again = directory / "restarted"
+            again.mkdir()
+            subjects["cluster"].is_running = False
+            subjects["cluster"].child.kill()
+            start_cluster(again)
+
+        port = free_port()
+        options = ["--fake-pods", "--feature-gates", "ElasticJobSet=true", "--port", str(port)]
         options += ["--data-dir", str(data), "--kubeconfig", str(kubeconfig)]
-        start("cluster", _CLUSTER, *options, ready="cluster ready")
+        start_cluster(directory)
         document = yaml.safe_load(kubeconfig.read_text())
-        port = int(document["clusters"][0]["cluster"]["server"].rpartition(":")[2])
         balancer = stack.enter_context(balanced([port]))
         document["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{balancer.port}"
         outer = directory / "balanced.kubeconfig"
@@ -110,7 +137,7 @@ def running(directory: Path, entries: int) -> Iterator[Processes]:
         start("recorder", _COMMAND, "history", "record", *shared, ready="started recorder")
         served = ["--plain-http", "--host", "127.0.0.1", "--port", "0", "--health-port", "0"]
         start("dashboard", _COMMAND, "dashboard-server", *served, *shared, ready='"dashboard"')
-        yield Processes(directory, kubeconfig, data, balancer, subjects)
+        yield Processes(directory, kubeconfig, data, balancer, subjects, restart_cluster)
 
 
 async def _prepare(kubeconfig: Path, outer: Path, identity: Path, configuration: Path) -> None:

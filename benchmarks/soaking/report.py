@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +14,7 @@ from benchmarks.soaking.trend import Trend, trend
 
 _MIB: Final = 2.0**20
 _GROWN: Final = 8
-"""Types of objects that are named where something leaks."""
+"""Collections, and types of objects, that are named where something leaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,19 @@ def show(console: Console, name: str, found: dict[Figure, Trend]) -> None:
 
 
 def grown(samples: Sequence[Sample]) -> list[str]:
-    """The types of which a process has gained most objects, between the first and the last sixth of its samples."""
+    """The collections and the types that have gained most, between the first and the last sixth of the samples."""
     part = max(len(samples) // 6, 1)
     first, last = samples[:part], samples[-part:]
-    names = {name for each in (*first, *last) for name in each.types}
+    entries = _gains([each.entries for each in first], [each.entries for each in last])
+    types = _gains([each.types for each in first], [each.types for each in last])
+    return [f"{name} +{gain:.0f}" for gain, name in entries[:_GROWN] + types[:_GROWN] if gain >= 1]
 
-    def mean(some: Sequence[Sample], name: str) -> float:
-        return sum(each.types.get(name, 0) for each in some) / len(some)
 
-    gains = sorted(((mean(last, name) - mean(first, name), name) for name in names), reverse=True)
-    return [f"{name} +{gain:.0f}" for gain, name in gains[:_GROWN] if gain >= 1]
+def _gains(first: Sequence[Mapping[str, int]], last: Sequence[Mapping[str, int]]) -> list[tuple[float, str]]:
+    """The differences between the means, the largest first."""
+
+    def mean(some: Sequence[Mapping[str, int]], name: str) -> float:
+        return sum(each.get(name, 0) for each in some) / len(some)
+
+    names = {name for each in (*first, *last) for name in each}
+    return sorted(((mean(last, name) - mean(first, name), name) for name in names), reverse=True)

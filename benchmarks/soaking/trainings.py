@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import anyio
@@ -15,16 +16,17 @@ import anyio
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.kube.errors import ApiError, NotFoundError
+from trainer.kube.errors import AlreadyExistsError, InvalidError, KubeError, NotFoundError, TransportError
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import Object, has_finished, is_being_deleted, labels_of, name_of, namespace_of, uid_of
-from trainer.kube.resource import EVENTS, NAMESPACES, PODS
+from trainer.kube.resource import EVENTS, LEASES, NAMESPACES, PODS
 
 NAMESPACE_NAMES: Final = ("soak-0", "soak-1", "soak-2", "soak-3")
 CONTAINER: Final = "node"
 _RUNS_FOR, _EXITS_WITH = "devcluster.trainer/runs-for", "devcluster.trainer/exits-with"
 _BRIEF, _FAILING, _LONG, _ELASTIC = "soak-brief", "soak-failing", "soak-long", "soak-elastic"
 _COMPLETE, _FAILED, _RUNNING, _SUSPENDED = "Complete", "Failed", "Running", "Suspended"
+_ENDS: Final = frozenset({_COMPLETE, _FAILED})
 _TTL: Final = 5
 """Seconds after the end at which the manager deletes half of those that end."""
 _PATIENCE: Final = 90.0
@@ -32,6 +34,10 @@ _PATIENCE: Final = 90.0
 _LIVES: Final = 90.0
 """Seconds that a training may be there, on the average; it takes a quarter of that where nothing else runs."""
 _POLL: Final = 0.5
+_SETTLING: Final = 30.0
+"""Seconds after which the restart of the API server is over."""
+_ATTEMPTS: Final = 60
+"""Of each request: a server may close a connection just when it is used again, or be restarted."""
 _KEPT: Final = 5.0
 """Seconds for which a training that has ended stays where nothing else deletes it."""
 
@@ -66,8 +72,9 @@ KINDS: Final = (
 class Trainings:
     """Creates trainings at a steady rate, and knows what is there."""
 
-    def __init__(self, manager: Manager) -> None:
+    def __init__(self, manager: Manager, history: int) -> None:
         self._client = manager.client
+        self._history = history
         self._jobs, self._pods, self._events = (
             manager.informer(resource).lister for resource in (TRAIN_JOBS, PODS, EVENTS)
         )
@@ -104,6 +111,7 @@ class Trainings:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._observe)
             tasks.start_soon(self._forget_events)
+            tasks.start_soon(self._fill_history)
             start = time.monotonic()
             async with anyio.create_task_group() as lives:
                 for number in itertools.count():
@@ -132,6 +140,15 @@ class Trainings:
             }
             await anyio.sleep(_POLL)
 
+    async def _fill_history(self) -> None:
+        """Change Leases as often as the API server remembers, which their renewals take long for."""
+        await anyio.sleep(_SETTLING)
+        metadata = {"name": "soak", "namespace": NAMESPACE_NAMES[0]}
+        lease = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": {}}
+        for _ in range(self._history // 2 + 1):
+            await _insist(partial(self._client.create, LEASES, lease))
+            await _insist(partial(self._client.delete, LEASES, "soak", NAMESPACE_NAMES[0]))
+
     async def _forget_events(self) -> None:
         """Delete events of trainings that are gone, as an API server does an hour after they were written."""
         while True:
@@ -140,44 +157,57 @@ class Trainings:
                 about = event["involvedObject"].get("name") or ""
                 words = about.split("-")
                 if not any("-".join(words[:count]) in self._states for count in range(1, len(words) + 1)):
-                    await _quietly(self._client.delete(EVENTS, name_of(event), namespace_of(event)))
+                    await _insist(partial(self._client.delete, EVENTS, name_of(event), namespace_of(event)))
 
     async def _live(self, kind: Kind, number: int) -> None:
         name, namespace = f"{kind.name}-{number:06}", NAMESPACE_NAMES[number // len(KINDS) % len(NAMESPACE_NAMES)]
         try:
-            await self._client.create(TRAIN_JOBS, _train_job(kind, name, namespace))
+            await _insist(partial(self._client.create, TRAIN_JOBS, _train_job(kind, name, namespace)))
             self.created[kind.name] += 1
             for step in kind.steps:
                 act: Callable[[str, str], Awaitable[None]] | None = getattr(self, f"_{step}", None)
                 await (act(name, namespace) if act is not None else self._wait_for(name, step))
             if not kind.is_left:
                 await anyio.sleep(_KEPT)
-                await self._client.delete(TRAIN_JOBS, name, namespace)
+                await _insist(partial(self._client.delete, TRAIN_JOBS, name, namespace))
             await self._wait_for(name, None)
-        except (ApiError, TimeoutError) as error:
+        except (KubeError, TimeoutError) as error:
             problem = str(error) or f"not within {_PATIENCE:g} s"
             self.problems.append(f"{name}, which is {self._states.get(name, 'gone')}: {problem}")
         else:
             self.ended[kind.name] += 1
 
     async def _wait_for(self, name: str, state: str | None) -> None:
-        """Wait until a training is in this state; None: until it is gone. One that expired has been in its state."""
+        """Wait until a training is in this state, or past it; None: until it is gone.
+
+        One that expired has been in its state, and one that has ended was in all before, however shortly.
+        """
         seen = False
         with anyio.fail_after(_PATIENCE):
             while (found := self._states.get(name)) != state:
-                if found is None and seen and state in {_COMPLETE, _FAILED}:
+                if found is None and seen and state in _ENDS:
+                    return
+                if found in _ENDS and state not in {None, *_ENDS}:
                     return
                 seen = seen or found is not None
                 await anyio.sleep(_POLL)
 
     async def _suspend(self, name: str, namespace: str) -> None:
-        await self._client.patch(TRAIN_JOBS, name, {"spec": {"suspend": True}}, namespace)
+        await self._change(name, namespace, {"suspend": True})
 
     async def _resume(self, name: str, namespace: str) -> None:
-        await self._client.patch(TRAIN_JOBS, name, {"spec": {"suspend": False}}, namespace)
+        await self._change(name, namespace, {"suspend": False})
 
     async def _scale(self, name: str, namespace: str) -> None:
-        await self._client.patch(TRAIN_JOBS, name, {"spec": {"trainer": {"numNodes": 2}}}, namespace)
+        await self._change(name, namespace, {"trainer": {"numNodes": 2}})
+
+    async def _change(self, name: str, namespace: str, spec: Object) -> None:
+        try:
+            await _insist(partial(self._client.patch, TRAIN_JOBS, name, {"spec": spec}, namespace))
+        except InvalidError:
+            await anyio.sleep(2 * _POLL)
+            if self._states.get(name) not in _ENDS:  # what has ended cannot change
+                raise
 
     async def _evict(self, name: str, namespace: str) -> None:
         for pod in self._pods.list(namespace):
@@ -185,13 +215,21 @@ class Trainings:
                 continue
             metadata = {"name": name_of(pod), "namespace": namespace}
             eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
-            await _quietly(self._client.create(PODS, eviction, subresource="eviction"))
+            await _insist(partial(self._client.create, PODS, eviction, subresource="eviction"))
 
 
-async def _quietly(request: Awaitable[object]) -> None:
-    """Send a request about something that may be gone already."""
-    with suppress(NotFoundError):
-        await request
+async def _insist(request: Callable[[], Awaitable[object]]) -> None:
+    """Send a request, again where the connection breaks; what is there, or gone, already is no error."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            with suppress(NotFoundError, AlreadyExistsError):
+                await request()
+        except TransportError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+            await anyio.sleep(_POLL)
+        else:
+            return
 
 
 def _runtime(name: str, annotations: dict[str, str], policy: Object) -> Object:

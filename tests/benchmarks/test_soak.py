@@ -128,11 +128,12 @@ def line(level: str, second: float, event: str = "lost the connection", **fields
         ),
         pytest.param(["cluster ready: https://127.0.0.1:1", "{broken", ""], {}, id="other-lines"),
         pytest.param([line("warning", 100, logger="trainer.kube.manager.loop_lag")], {}, id="busy-machine"),
+        pytest.param([line("warning", 100, "resource version is too old, listing again")], {}, id="short-history"),
     ],
 )
 def test_complaints(log: Sequence[str], complaints: dict[str, int] | int) -> None:
     """What a process says is a complaint unless an outage explains it, or the machine is busy."""
     with Balancer([1]) as balancer:
-        faults = Faults(balancer, [(BEGAN, BEGAN + timedelta(seconds=30))])
+        faults = Faults(balancer, windows=[(BEGAN, BEGAN + timedelta(seconds=30))])
         found = faults.complaints(log)
     assert (found if isinstance(complaints, dict) else found.total()) == complaints
