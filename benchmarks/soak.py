@@ -124,7 +124,11 @@ def judge(console: Console, processes: Processes, outcome: Outcome) -> list[str]
     wrong: list[str] = []
     for subject in processes.subjects.values():
         samples = [each for each in subject.samples if outcome.counted_from <= each.moment <= outcome.counted_to]
-        found = trends(samples)
+        try:
+            found = trends(samples)
+        except ValueError as error:
+            wrong.append(f"{subject.name}: {error}")
+            continue
         show(console, subject.name, found)
         leaks = [figure.name for figure, each in found.items() if each.is_leak]
         if leaks:

@@ -78,6 +78,7 @@ def sample() -> Sample:
 def _entries(objects: Iterable[object]) -> Counter[str]:
     """Entries of collections by class and attribute."""
     found: Counter[str] = Counter()
+    seen: set[int] = set()
     slots: dict[type, tuple[str, ...] | None] = {}
     for each in objects:
         kind = type(each)
@@ -87,7 +88,8 @@ def _entries(objects: Iterable[object]) -> Counter[str]:
             continue
         attributes = {**getattr(each, "__dict__", {}), **{name: getattr(each, name, None) for name in names}}
         for name, held in attributes.items():
-            if isinstance(held, _COLLECTIONS):
+            if isinstance(held, _COLLECTIONS) and id(held) not in seen:  # many may share one
+                seen.add(id(held))
                 found[f"{kind.__module__}.{kind.__qualname__}.{name}"] += len(held)
     return found
 

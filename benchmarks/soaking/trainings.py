@@ -33,6 +33,8 @@ _PATIENCE: Final = 90.0
 """Seconds that a training may take for a step; more are an error."""
 _LIVES: Final = 90.0
 """Seconds that a training may be there, on the average; it takes a quarter of that where nothing else runs."""
+_FEW: Final = 30
+"""Trainings that may be there at once whatever the rate."""
 _POLL: Final = 0.5
 _SETTLING: Final = 30.0
 """Seconds after which the restart of the API server is over."""
@@ -119,7 +121,7 @@ class Trainings:
                     if due >= seconds:
                         break
                     await anyio.sleep(max(0.0, start + due - time.monotonic()))
-                    if len(self._states) > rate * _LIVES:
+                    if len(self._states) > max(rate * _LIVES, _FEW):
                         self.problems.append(
                             f"{len(self._states)} trainings are there at once: this machine is too slow for {rate:g} a "
                             "second, or something stands still"
