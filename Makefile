@@ -30,6 +30,9 @@ TARGETS ?=
 KUBERNETES ?= 1.37
 SOAK_MINUTES ?= 10
 SOAK ?=
+# What is built and released, and where it lies.
+IMAGES ?= build/images
+DIST ?= dist
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' trainer/__init__.py)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -228,26 +231,23 @@ kind-delete: $(VENV)/.dev
 
 # IMAGES has what `make images` has built, or join-images has joined; where there is nothing, two images are built, on BASE.
 # IMAGES=none leaves images, their digests and bills of materials out.
-IMAGES ?= build/images
 release: $(VENV)/.dev
 	@test "$(IMAGES)" = none || test -e "$(IMAGES)/images.json" || \
-	  $(BIN)/python -m hack.images build manager initializer --output "$(IMAGES)" $(BASE:%=--base "%")
+	  $(MAKE) images NAMES="manager initializer"
 	$(BIN)/python -m hack.release build $(REGISTRY:%=--registry "%") $(REPOSITORY:%=--repository "%") \
 	  $(if $(filter none,$(IMAGES)),,--images "$(IMAGES)") --output "$(DIST)"
 
 release-tag: | $(BIN)/python
 	$(BIN)/python -m hack.release.tag "$(TAG)"
 
-# Each step can be repeated. BUILT has images, in a folder for each platform, and DIST is what `make release` has made; the
+# Each step can be repeated. IMAGES has images, in a folder for each platform, and DIST is what `make release` has made; the
 # steps after join-images and pack-chart need Python's standard library alone.
-BUILT ?= build/images
-DIST ?= dist
 PUBLISHED := build/published.json
 PUBLISH = REGISTRY=$(REGISTRY) $(BIN)/python -m hack.publish
 
 join-images registry-login publish-images publish-chart provenance-subjects sign sign-sums release-page: | $(BIN)/python
 join-images:
-	$(PUBLISH) join $(BUILT)
+	$(PUBLISH) join "$(IMAGES)"
 
 pack-chart: $(VENV)/.dev
 	$(BIN)/python -m hack.publish.chart $(DIST)/kubeflow-trainer-$(VERSION).tgz build/chart
@@ -256,7 +256,7 @@ registry-login:
 	$(PUBLISH) login
 
 publish-images:
-	$(PUBLISH) push $(PUBLISHED) $(BUILT)
+	$(PUBLISH) push $(PUBLISHED) "$(IMAGES)"
 
 publish-chart:
 	$(PUBLISH) push $(PUBLISHED) build/chart
@@ -298,11 +298,11 @@ audit: $(VENV)/.audit
 
 # Archives, and images.json with their digests: skopeo, podman load, docker load and crane read them.
 BASE ?=
-TAG ?= $(VERSION)
-BUILD_IMAGES = $(BIN)/python -m hack.images build --output $(or $(OUTPUT),build/images) --tag $(TAG) $(BASE:%=--base %)
+NAMES ?=
+BUILD_IMAGES = $(BIN)/python -m hack.images build --output "$(IMAGES)" --tag $(VERSION) $(BASE:%=--base %)
 
 images: | $(BIN)/python
-	$(BUILD_IMAGES)
+	$(BUILD_IMAGES) $(NAMES)
 
 image: | $(BIN)/python
 	$(BUILD_IMAGES) manager

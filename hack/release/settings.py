@@ -27,7 +27,7 @@ class Release:
     repository: str = REPOSITORY
     """URL of the repository on GitHub, without a slash at its end."""
     registry: str = REGISTRY
-    """Registry of the images, with the folder in it; without a slash at its end."""
+    """Registry of the images, with the folder in it, in small letters; without a slash at its end."""
 
     @property
     def tag(self) -> str:
@@ -43,7 +43,7 @@ def release(repository: str = REPOSITORY, registry: str = REGISTRY, root: Path =
     if found is None:
         raise ValueError('trainer/__init__.py: no line __version__ = "..."')
     epoch = int(git("show", "--no-patch", "--format=%ct", commit, root=root))
-    return Release(found[1], commit, epoch, repository.rstrip("/"), registry.rstrip("/"))
+    return Release(found[1], commit, epoch, repository.rstrip("/"), registry.rstrip("/").lower())
 
 
 def git(*arguments: str, root: Path = ROOT) -> str:
