@@ -18,7 +18,11 @@ from hack.kind_cluster import KIND, NODES
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 USES = re.compile(r"^\s*(?:- )?uses: (\S+)(?: # (\S+))?$", re.MULTILINE)
-WRITES: dict[str, set[str]] = {}
+WRITES = {
+    "release-publish-images": {"attestations", "id-token", "packages"},
+    "release-publish-packages": {"id-token"},
+    "release-page": {"attestations", "contents", "id-token"},
+}
 """What jobs may write; all others read the repository at most."""
 
 
@@ -133,10 +137,33 @@ def test_secrets_are_those_of_github() -> None:
 
 
 def test_one_machine_for_all_tests() -> None:
-    """Gate and nightly run in the same image, whose Python is the oldest that is supported."""
-    images = {job.content["container"]["image"] for job in JOBS if "container" in job.content}
-    (image,) = images
-    assert re.fullmatch(r"docker\.io/library/python:3\.11-bookworm@sha256:[0-9a-f]{64}", image)
+    """Whatever runs as root does so in the same container, whose Python is the oldest that is supported."""
+    containers = [job.content["container"] for job in JOBS if "container" in job.content]
+    assert all(each == containers[0] for each in containers)
+    assert re.fullmatch(r"docker\.io/library/python:3\.11-bookworm@sha256:[0-9a-f]{64}", containers[0]["image"])
+
+
+def test_what_may_write_runs_no_build() -> None:
+    """What is published is built and tested by jobs that can write nothing, and waits for somebody's approval."""
+    release = {job.name: job for job in JOBS if job.workflow == "release"}
+    writing = {name for name in release if f"release-{name}" in WRITES}
+    ran = {step["run"].split()[1] for name in writing for step in release[name].steps if "run" in step}
+    assert not ran & {"ci", "release", "images", "join-images", "pack-chart"}
+    assert all("environment" in release[name].content for name in writing)
+
+
+def test_all_is_tested_before_anything_is_published() -> None:
+    """Each job that writes comes after the gate, the tests on Kubernetes, the load and the build."""
+    needs: dict[str, set[str]] = {}
+    for job in (job for job in JOBS if job.workflow == "release"):
+        named = job.content.get("needs", [])
+        needs[job.name] = {named} if isinstance(named, str) else set(named)
+
+    def before(name: str) -> set[str]:
+        return needs[name].union(*(before(other) for other in needs[name]))
+
+    for name in WRITES:
+        assert {"tag", "gate", "kind", "soak", "images", "build"} <= before(name.removeprefix("release-"))
 
 
 def kind_jobs() -> Iterator[Job]:

@@ -117,8 +117,9 @@ class Registry:
 
 
 def _is_missing(complaint: str) -> bool:
-    """Whether a registry says that a name or tag does not exist; ghcr.io denies access to names that do not."""
-    return any(word in complaint for word in ("manifest unknown", "name unknown", "not found", "denied: denied"))
+    """Whether a registry says that a name or tag does not exist; some deny access to names that do not."""
+    said = ("manifest unknown", "name unknown", "not found", "requested access to the resource is denied")
+    return any(each in complaint for each in said)
 
 
 def authentication() -> Path:
