@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from e2e import parts
-from e2e.images.container import Container
+from e2e.images.container import HOSTS, Container
 from hack.images import DEBIAN, BuiltImage, build
 from hack.images.archive import Archive
 from hack.images.building import INDEX
@@ -45,6 +45,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, can_build: None) -> Callable
                 unpacked = place / "unpacking"
                 unpacked.mkdir()
                 Archive(place / image.archive).unpack(unpacked)
+                (unpacked / HOSTS.relative_to("/")).touch()
                 unpacked.rename(place / "root")
         return place
 

@@ -16,6 +16,8 @@ from hack.images.archive import ImageSettings
 
 USER: Final = 65532
 """The number in the Dockerfiles."""
+HOSTS: Final = Path("/etc/hosts")
+"""A kubelet gives one to each container, too."""
 _NAMESPACES: Final = ("pid", "mount", "ipc", "uts")
 _WITHOUT_CGROUPS: Final = (
     *("unshare", "--mount", "sh", "-c"),
@@ -78,7 +80,7 @@ class Container:
             "capabilities": {kind: [] for kind in ("bounding", "effective", "inheritable", "permitted", "ambient")},
             "noNewPrivileges": True,
         }
-        mounts = [*_DEVICES, *(_bind(each, "ro") for each in reads), *(_bind(each, "rw") for each in writes)]
+        mounts = [*_DEVICES, *(_bind(each, "ro") for each in (HOSTS, *reads)), *(_bind(each, "rw") for each in writes)]
         document = {
             "ociVersion": "1.0.0",
             "process": process,
@@ -98,11 +100,11 @@ class Container:
             name,
         ]
 
-    def run(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-        """Run it to its end; see `command` for the options."""
+    def run(self, *arguments: str, timeout: float = 120, **options: Any) -> subprocess.CompletedProcess[str]:
+        """Run it to its end, within seconds; see `command` for the options."""
         command = self.command(*arguments, **options)
         return subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout, check=False
         )
 
     def python(self, code: str, interpreter: str = "python") -> str:

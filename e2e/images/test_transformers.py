@@ -45,7 +45,7 @@ def test_a_training(image: Container, tmp_path: Path) -> None:
         shutil.copy(source, code / name)
     give(code)
     torchrun = ["python3", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=1"]
-    done = image.run(str(code / "train.py"), entrypoint=torchrun, reads=[code])
+    done = image.run(str(code / "train.py"), entrypoint=torchrun, reads=[code], timeout=900)
     assert done.returncode == 0, done.stderr
     assert '"currentStep":128,"totalSteps":128' in done.stdout
     assert "Permission denied" not in done.stderr
