@@ -7,6 +7,7 @@ import pytest
 from tests.api.samples import train_job
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TrainJob
+from trainer.api.trainjob_status import State
 from trainer.kube.objects import Object
 
 KEYS = "keys must be names of letters, digits, -, _ and ., such as team or example.com/team"
@@ -81,3 +82,14 @@ def test_storage_settings_have_paths() -> None:
         ("spec.datasetConfig", "s3://d"),
         ("spec.modelConfig.output", "s3://o"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("state", "read"),
+    [pytest.param("Running", State.RUNNING, id="known"), pytest.param("Resting", None, id="of-a-later-version")],
+)
+def test_states(state: str, read: State | None) -> None:
+    """One that a later version has written is none: it keeps nothing from being done."""
+    status = TrainJob.from_object(train_job() | {"status": {"state": state}}).status
+    assert status is not None
+    assert status.state is read

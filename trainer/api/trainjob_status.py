@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from trainer.api.metadata import Condition
 from trainer.api.model import ApiModel, Count, Int32, Int64, Time, list_map
@@ -242,6 +242,11 @@ class RestartCounts(ApiModel):
     """How many of the latter are allowed."""
 
 
+def _known_state(state: Any) -> Any:
+    """None for a state that a later version has written: this one finds out its own."""
+    return None if isinstance(state, str) and state not in set(State) else state
+
+
 class TrainJobStatus(ApiModel):
     """How a TrainJob is doing."""
 
@@ -249,7 +254,7 @@ class TrainJobStatus(ApiModel):
     """Created, Suspended, Pending, Stopping, Restarting, Stalled, Complete and Failed, and what plugins add."""
     jobs_status: Annotated[list[JobStatus], Field(json_schema_extra=list_map("name", 100))] | None = None
     """How the child Jobs are doing."""
-    state: Annotated[State, Field(strict=False)] | None = None
+    state: Annotated[State | None, Field(strict=False), BeforeValidator(_known_state)] = None
     """The state in one word: Blocked (its Jobs cannot be made until somebody does something, as condition Created
     says), Created, Suspended, Pending (a pod cannot start), Running, Stalled (no progress), Stopping (pods of a
     training that is suspended, fails or restarts are still there), Restarting (after a failure), Complete or Failed.
