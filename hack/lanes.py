@@ -111,6 +111,7 @@ NIGHTLY = (
     "e2e/test_sdk.py",
     "e2e/test_torchtune.py",
     "e2e/test_v1_sdk.py",
+    "e2e/upgrades/test_cluster.py",
 )
 """End-to-end tests that only `make nightly` runs: frameworks, SDKs, images, attacks and other versions."""
 
