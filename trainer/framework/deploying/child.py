@@ -34,7 +34,8 @@ DELETE_WHEN_FINISHED = "trainer.kubeflow.org/delete-when-finished"
 """Annotation with the value true on objects that are deleted when the TrainJob has finished."""
 
 LIVES_ON = "trainer.kubeflow.org/lives-on"
-"""Annotation with the value false that release 0.1 has written in place of `DELETE_WHEN_FINISHED`."""
+"""Annotation with the value false that release 0.1 has written in place of
+`trainer.kubeflow.org/delete-when-finished`."""
 
 _OURS = frozenset({APPLIED_HASH, SPEC_HASH, DELETE_WHEN_FINISHED, LIVES_ON, RUNTIME_DIGEST, ADOPTED})
 _NOT_BUILT = frozenset({"suspend", "activeDeadlineSeconds", "ttlSecondsAfterFinished"})
