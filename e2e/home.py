@@ -21,6 +21,10 @@ class Home:
     """A user with a state directory of their own."""
 
     state: Path
+    bin: Path = BIN
+    """Where its programs are. Default: those of the environment under test."""
+    directory: Path | None = None
+    """Where they run. Default: where the tests do, which is a checkout: `python -m` would import what is there."""
 
     @property
     def kubeconfig(self) -> Path:
@@ -36,7 +40,13 @@ class Home:
         environment = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
         environment |= {"XDG_STATE_HOME": str(self.state)}
         return subprocess.run(
-            [BIN / program, *arguments], env=environment, capture_output=True, text=True, timeout=120, check=False
+            [self.bin / program, *arguments],
+            cwd=self.directory,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
         )
 
     def run_on_terminal(self, typed: str, *command: str) -> str:
@@ -47,7 +57,7 @@ class Home:
         with os.fdopen(ours, "r+b", buffering=0) as terminal:
             with os.fdopen(theirs, "r+b", buffering=0) as end:
                 process = subprocess.Popen(
-                    [BIN / command[0], *command[1:]], env=environment, stdin=end, stdout=end, stderr=end
+                    [self.bin / command[0], *command[1:]], env=environment, stdin=end, stdout=end, stderr=end
                 )
             terminal.write(typed.encode())
             shown = b""

@@ -112,6 +112,8 @@ NIGHTLY = (
     "e2e/test_torchtune.py",
     "e2e/test_v1_sdk.py",
     "e2e/upgrades/test_cluster.py",
+    "e2e/upgrades/test_laptop.py",
+    "e2e/upgrades/test_skew.py",
 )
 """End-to-end tests that only `make nightly` runs: frameworks, SDKs, images, attacks and other versions."""
 
