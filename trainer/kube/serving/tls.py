@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Self
 
 import anyio
 import anyio.to_thread
@@ -103,8 +104,9 @@ class ServingTls:
         self._client_ca = client_ca
         self._options = options or TlsOptions()
         self._expires = expires
-        self.context = self._server_context()
-        self.context.sni_callback = self._choose
+        self.context = self._listening_context()
+        if client_ca is not None:
+            self.context = _WithoutSessions.of(self._listening_context)
         self.expiry: datetime | None = None
         """When the certificate in use expires; None as long as there is none."""
         self._present: ssl.SSLContext | None = None
@@ -185,6 +187,11 @@ class ServingTls:
         connection.context = self._present
         return None
 
+    def _listening_context(self) -> ssl.SSLContext:
+        context = self._server_context()
+        context.sni_callback = self._choose
+        return context
+
     def _server_context(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._options.apply(context)
@@ -221,3 +228,35 @@ class ServingTls:
 
     def _unusable(self, reason: str) -> ConfigurationError:
         return ConfigurationError(f"cannot be used with the client CA {self._client_ca}: {reason}")
+
+
+class _WithoutSessions(ssl.SSLContext):
+    """A listening context that gives each connection a context of its own.
+
+    With OpenSSL 3.6 a listening context keeps sessions of TLS 1.2, also without tickets, and `ssl` has no way to
+    switch that off. What a connection leaves in its own context ends with it.
+    """
+
+    _make: Callable[[], ssl.SSLContext]
+
+    @classmethod
+    def of(cls, make: Callable[[], ssl.SSLContext]) -> Self:
+        """A context for a socket whose connections have what `make` gives."""
+        context = cls(ssl.PROTOCOL_TLS_SERVER)
+        context._make = make
+        return context
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        """See `ssl.SSLContext.wrap_bio`."""
+        context = self._make()
+        connection = context.wrap_bio(incoming, outgoing, server_side, server_hostname, session)
+        # OpenSSL calls back through it, also when the callback has put another context in its place.
+        connection.__dict__["listening_context"] = context
+        return connection
