@@ -31,6 +31,7 @@ from benchmarks.soaking.pages import Pages
 from benchmarks.soaking.processes import Processes, Subject, running
 from benchmarks.soaking.report import grown, show, trends
 from benchmarks.soaking.trainings import Trainings
+from benchmarks.soaking.trend import trend
 from benchmarks.watching.cluster import BusyCluster
 from trainer.kube.manager.manager import Manager
 from trainer.kube.rest.connection import ConnectionOptions, connect
@@ -45,6 +46,8 @@ _WARM_UP: Final = 0.1
 _RESTART_AFTER: Final = 10.0
 """Seconds until the API server is restarted: what it holds is judged from then on."""
 _FEWEST_ENTRIES: Final = 20
+_FEW: Final = 5.0
+"""Trainings more or less at once that make no difference."""
 _MOST_ERRORS: Final = 20
 """That are printed."""
 
@@ -121,7 +124,10 @@ def _address(dashboard: Child) -> str:
 
 def judge(console: Console, processes: Processes, outcome: Outcome) -> list[str]:
     """Print what came of it; returns what is wrong."""
+    counts = [each for each in outcome.trainings.counts if outcome.counted_from <= each[0] <= outcome.counted_to]
     wrong: list[str] = []
+    if counts and trend(counts, _FEW).is_leak:
+        wrong.append("trainings heap up, so all figures grow: this machine is too slow, take a lower rate (--rate)")
     for subject in processes.subjects.values():
         samples = [each for each in subject.samples if outcome.counted_from <= each.moment <= outcome.counted_to]
         try:

@@ -28,6 +28,8 @@ FEWEST = 100
 """Objects of a type that are counted."""
 _FEWEST_ENTRIES = 10
 """Of collections that are counted."""
+_LINE_BYTES = 256
+"""Of a short event of a watch; bytes of events are bounded, not their number."""
 _COLLECTIONS = (dict, list, set, deque)
 _OURS = "trainer"
 """How the names of our packages begin."""
@@ -112,8 +114,11 @@ def bound_caches(entries: int) -> None:
     from trainer.kube import bounded_dict  # noqa: PLC0415
     from trainer.kube.events import correlator  # noqa: PLC0415
     from trainer_devcluster.apiserver.storage import storage  # noqa: PLC0415
+    from trainer_devcluster.apiserver.wire import event_lines  # noqa: PLC0415
+    from trainer_devcluster.controllers.garbage_collector import collector  # noqa: PLC0415
 
     bound, start = bounded_dict.BoundedDict.__init__, storage.Storage.__init__
+    remember = collector.RecentUids.__init__
 
     def bounded(self: bounded_dict.BoundedDict[Any, Any], size: int) -> None:
         bound(self, min(size, entries))
@@ -121,6 +126,11 @@ def bound_caches(entries: int) -> None:
     def keeping(self: storage.Storage, *, history: int = entries, **options: Any) -> None:
         start(self, history=min(history, entries), **options)
 
+    def remembering(self: collector.RecentUids, limit: int = entries) -> None:
+        remember(self, min(limit, entries))
+
+    collector.RecentUids.__init__ = remembering  # type: ignore[method-assign]
+    event_lines.KEPT_BYTES = entries * _LINE_BYTES
     bounded_dict.BoundedDict.__init__ = bounded  # type: ignore[method-assign]
     storage.Storage.__init__ = keeping  # type: ignore[method-assign]
     correlator.REMEMBERED = min(correlator.REMEMBERED, entries)

@@ -83,6 +83,8 @@ class Trainings:
         self._states: dict[str, str] = {}
         self.running: dict[str, Object] = {}
         """Pods that run, by their uid."""
+        self.counts: list[tuple[float, float]] = []
+        """How many TrainJobs there were at each look, by `time.monotonic()`."""
         self.created: Counter[str] = Counter()
         self.ended: Counter[str] = Counter()
         self.problems: list[str] = []
@@ -135,6 +137,7 @@ class Trainings:
         """Know what is there, until cancelled."""
         while True:
             self._states = {name_of(job): (job.get("status") or {}).get("state") or "" for job in self._jobs.list()}
+            self.counts.append((time.monotonic(), len(self._states)))
             self.running = {
                 uid_of(pod): pod
                 for pod in self._pods.list()
