@@ -149,7 +149,7 @@ def judge(console: Console, processes: Processes, outcome: Outcome) -> list[str]
 
 def _summary(processes: Processes, plan: Plan, outcome: Outcome) -> str:
     created, ended = outcome.trainings.created.total(), outcome.trainings.ended.total()
-    database = (processes.directory / "history.db").stat().st_size / 2**20
+    database = sum(file.stat().st_size for file in processes.directory.glob("history.db*")) / 2**20
     taken = {each.name: each.child.cpu_seconds() / plan.seconds for each in processes.subjects.values()}
     cpu = ", ".join(f"{name} {share:.0%}" for name, share in taken.items())
     return (

@@ -99,7 +99,7 @@ def _entries(objects: Iterable[object]) -> Counter[str]:
 def _slots(kind: type) -> Iterator[str]:
     for part in kind.__mro__:
         names = getattr(part, "__slots__", ())
-        yield from (names,) if isinstance(names, str) else names
+        yield from (name for name in ((names,) if isinstance(names, str) else names) if name != "__dict__")
 
 
 def bound_caches(entries: int) -> None:
