@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,9 @@ _TIME: Final = 1767225600
 _RUNTIME: Final = ("ca-certificates", "python3")
 _WITH_TORCH: Final = """
 FROM {base}
-RUN python3 -m pip install --quiet --break-system-packages --no-cache-dir --no-compile torch=={torch} numpy=={numpy}
+COPY constraints.txt /tmp/
+RUN python3 -m pip install --quiet --break-system-packages --no-cache-dir --no-compile \\
+      --constraint /tmp/constraints.txt torch numpy
 """
 
 
@@ -38,14 +41,14 @@ def debian_bases(storage: Storage) -> Bases:
 
 
 def torch_base(storage: Storage, host: Host, constraints: Path) -> str:
-    """An image with the versions of PyTorch and NumPy that the constraints name, installed as the base's own."""
+    """An image with PyTorch and NumPy in the versions that the constraints name, installed as the base's own."""
     pins = dict(line.split("==") for line in constraints.read_text().splitlines() if "==" in line)
     build = debian_bases(storage).build
     image = f"{build}-torch-{pins['torch']}"
     if not storage.has(image):
         with tempfile.TemporaryDirectory() as directory:
-            text = _WITH_TORCH.format(base=build, torch=pins["torch"], numpy=pins["numpy"])
-            (Path(directory) / "Dockerfile").write_text(text)
+            (Path(directory) / "Dockerfile").write_text(_WITH_TORCH.format(base=build))
+            shutil.copy(constraints, Path(directory) / "constraints.txt")
             arguments = [*host.build_arguments(Path(directory)), "--pull-never", f"--tag={image}"]
             storage.build(*arguments, context=Path(directory), timestamp=_TIME)
     return image
