@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tests.config.kustomized import CONFIG, kustomize, of_kind, pod_templates, rendered
+from trainer.cli.manifests import runtimes
 from trainer.configuration.sections import StatusServerConfiguration
 from trainer.kube.objects import Object, labels_of, name_of
 
@@ -132,14 +133,20 @@ def test_bindings(installed: list[Object]) -> None:
 
 
 def test_the_installer_may_apply_runtimes(default: list[Object]) -> None:
-    """The account of the Job can create and change cluster-wide runtimes and do nothing else."""
+    """The account of the Job can create and change cluster-wide runtimes and replace those that are shipped."""
     (role,) = (obj for obj in of_kind(default, "ClusterRole") if name_of(obj) == "trainer-runtimes")
     assert role["rules"] == [
         {
             "apiGroups": ["trainer.kubeflow.org"],
             "resources": ["clustertrainingruntimes"],
             "verbs": ["create", "patch"],
-        }
+        },
+        {
+            "apiGroups": ["trainer.kubeflow.org"],
+            "resources": ["clustertrainingruntimes"],
+            "resourceNames": sorted({name_of(each) for each in [*runtimes("v2alpha1"), *runtimes("v1alpha1")]}),
+            "verbs": ["get", "delete"],
+        },
     ]
 
 

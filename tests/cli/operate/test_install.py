@@ -12,6 +12,7 @@ from trainer.cli.errors import BadInputError, CommandError, ExitCode
 from trainer.cli.manifests import runtimes
 from trainer.cli.operate.install import Installation, Installed, runtimes_in
 from trainer.kube.errors import (
+    ConflictError,
     ForbiddenError,
     InternalError,
     InvalidError,
@@ -20,7 +21,7 @@ from trainer.kube.errors import (
     TransportError,
     UntrustedServerError,
 )
-from trainer.kube.objects import labels_of, name_of
+from trainer.kube.objects import labels_of, name_of, uid_of
 from trainer.v1alpha1.client import SERVED
 from trainer_kube_testing import FakeClient, ManualClock
 
@@ -102,18 +103,62 @@ async def test_what_does_not_pass(client: FakeClient, clock: ManualClock, error:
 async def test_a_runtime_that_is_refused(
     client: FakeClient, clock: ManualClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One whose spec would change is reported with what to do, and the others are applied."""
+    """One of somebody else whose spec would change is reported with what to do, and the others are applied."""
     shipped = runtimes()
+    await client.apply(CLUSTER_TRAINING_RUNTIMES, shipped[0], field_manager="somebody")
     client.faults.fail(InvalidError(422, "spec: Invalid value: the spec of a runtime is immutable"), verb="apply")
 
     outcomes = await Installation(client, clock).run(shipped, 60)
 
     first, *others = map(name_of, shipped)
     assert outcomes == {first: Installed.REFUSED, **dict.fromkeys(others, Installed.APPLIED)}
-    assert {name_of(obj) for obj in client.objects(CLUSTER_TRAINING_RUNTIMES)} == set(others)
+    assert {name_of(obj) for obj in client.objects(CLUSTER_TRAINING_RUNTIMES)} == {first, *others}
     note = capsys.readouterr().err
     assert note.startswith(f"note: {first} is refused: spec: Invalid value: the spec of a runtime is immutable; ")
     assert "delete it and try again" in note
+
+
+IMMUTABLE = InvalidError(422, "spec: Invalid value: the spec of a runtime is immutable")
+
+
+async def test_an_outdated_runtime(client: FakeClient, clock: ManualClock) -> None:
+    """The spec that an earlier version of this command has applied gives way, once the new one would be accepted."""
+    shipped = runtimes()
+    await Installation(client, clock).run(shipped, 60)
+    before = {name_of(obj): uid_of(obj) for obj in client.objects(CLUSTER_TRAINING_RUNTIMES)}
+    client.faults.fail(IMMUTABLE, verb="apply")
+
+    outcomes = await Installation(client, clock).run(shipped, 60)
+
+    first, *others = map(name_of, shipped)
+    assert outcomes == {first: Installed.REPLACED, **dict.fromkeys(others, Installed.APPLIED)}
+    after = {name_of(obj): uid_of(obj) for obj in client.objects(CLUSTER_TRAINING_RUNTIMES)}
+    assert {name for name in before if after[name] != before[name]} == {first}
+
+
+@pytest.mark.parametrize(
+    ("verb", "error"),
+    [
+        pytest.param("create", InvalidError(422, "spec.mlPolicy: Invalid value"), id="new-one-is-refused"),
+        pytest.param("get", ForbiddenError(403, "cannot get resource"), id="role-of-before"),
+        pytest.param("delete", ConflictError(409, "the UID in the precondition differs"), id="somebody-was-faster"),
+    ],
+)
+async def test_an_outdated_runtime_that_stays(
+    client: FakeClient, clock: ManualClock, verb: str, error: KubeError, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is deleted where the new runtime would not take its place, and the reason is said."""
+    shipped = runtimes()
+    await Installation(client, clock).run(shipped, 60)
+    before = client.objects(CLUSTER_TRAINING_RUNTIMES)
+    client.faults.fail(IMMUTABLE, verb="apply")
+    client.faults.fail(error, verb=verb)
+
+    outcomes = await Installation(client, clock).run(shipped, 60)
+
+    assert outcomes[name_of(shipped[0])] is Installed.REFUSED
+    assert client.objects(CLUSTER_TRAINING_RUNTIMES) == before
+    assert f"note: {name_of(shipped[0])} was not replaced: {error}" in capsys.readouterr().err
 
 
 async def test_changes_of_others(client: FakeClient, clock: ManualClock, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,10 +22,11 @@ from trainer.cli.manifests import FIELD_MANAGER, INITIALIZER_IMAGE, TRANSFORMERS
 from trainer.cli.offline.v1_jobs import installed_v1_jobs
 from trainer.cli.options import ApiVersion, Context, Kubeconfig
 from trainer.kube.backoff import Backoff
-from trainer.kube.client import Client
+from trainer.kube.client import Client, DeleteOptions, ObjectRequest, Verb
 from trainer.kube.clock import Clock, SystemClock, move_on_after
 from trainer.kube.errors import (
     ConflictError,
+    ForbiddenError,
     InternalError,
     InvalidError,
     KubeError,
@@ -37,7 +38,8 @@ from trainer.kube.errors import (
     UntrustedServerError,
 )
 from trainer.kube.field_errors import FieldError, required
-from trainer.kube.objects import Object, name_of
+from trainer.kube.objects import Object, metadata_of, name_of, objects_in, uid_of
+from trainer.kube.resource import Resource
 from trainer.v1alpha1.crds import crds as crds_of
 
 OfV1Jobs = Annotated[
@@ -76,8 +78,10 @@ class Installed(StrEnum):
     APPLIED = "applied"
     KEPT = "kept"
     """The object was left unchanged, since another field manager owns a field of it."""
+    REPLACED = "replaced"
+    """It was deleted and created, since the spec that this command had applied before was another one."""
     REFUSED = "refused"
-    """Usually the cluster has one of this name with another spec, which cannot change."""
+    """Usually the cluster has one of this name with another spec, which cannot change and which somebody else owns."""
 
 
 @dataclass(slots=True)
@@ -106,6 +110,7 @@ class Installation:
     async def _apply(self, obj: Object) -> Installed:
         failures = 0
         resource = msgspec.structs.replace(CLUSTER_TRAINING_RUNTIMES, version=obj["apiVersion"].removeprefix(_GROUP))
+        applied = Installed.APPLIED
         while True:
             try:
                 await self.client.apply(resource, obj, field_manager=FIELD_MANAGER, force=self.force)
@@ -120,14 +125,35 @@ class Installation:
                 )
                 return Installed.KEPT
             except InvalidError as error:
+                if applied is Installed.APPLIED and await self._delete_outdated(resource, obj):
+                    applied = Installed.REPLACED
+                    continue
                 note(
                     f"{name_of(obj)} is refused: {error}; if the existing runtime is outdated, delete it and try again"
                 )
                 return Installed.REFUSED
             else:
-                return Installed.APPLIED
+                return applied
             await self.clock.sleep(_PAUSES.pause(failures))
             failures += 1
+
+    async def _delete_outdated(self, resource: Resource, obj: Object) -> bool:
+        """Delete the runtime that this one takes the place of, and say whether that was done.
+
+        Only one whose spec this command has applied, and only if the other one would be accepted. TrainJobs keep a
+        snapshot of the runtime that they were built on, so that nothing changes for those that exist.
+        """
+        try:
+            existing = await self.client.get(resource, name_of(obj))
+            if not _is_spec_of(FIELD_MANAGER, existing):
+                return False
+            trial = {**obj, "metadata": {"generateName": f"{name_of(obj)}-"}}
+            await self.client.send(ObjectRequest(Verb.CREATE, resource, body=trial, dry_run=True))
+            await self.client.delete(resource, name_of(obj), options=DeleteOptions(uid=uid_of(existing)))
+        except (ConflictError, ForbiddenError, InvalidError, NotFoundError) as error:
+            note(f"{name_of(obj)} was not replaced: {error}")
+            return False
+        return True
 
     def _note(self, error: KubeError) -> None:
         """Print the reason for the wait, once."""
@@ -135,6 +161,13 @@ class Installation:
         if reason != self._reason:
             note(f"not ready yet: {reason}")
         self._reason = reason
+
+
+def _is_spec_of(field_manager: str, obj: Object) -> bool:
+    """Whether this field manager, and no other, has applied the spec of an object."""
+    entries = objects_in(metadata_of(obj).get("managedFields"))
+    owners = {entry.get("manager") for entry in entries if "f:spec" in (entry.get("fieldsV1") or {})}
+    return owners == {field_manager}
 
 
 def runtimes_in(files: list[str]) -> list[Object]:
@@ -189,10 +222,12 @@ def install_runtimes(
 ) -> None:
     """Apply the runtimes we ship, or others, to the current cluster, once it is ready for them.
 
-    A runtime with fields that others have changed is left as it is.
+    A runtime with fields that others have changed is left as it is. The spec of a runtime cannot change: one that this
+    command has applied and nobody else has changed is deleted and created again. TrainJobs that exist are not affected,
+    since each keeps a snapshot of its runtime.
 
-    Exit code: 0 when all others are applied, 1 when the cluster refuses one, such as a runtime whose spec would change,
-    124 for a timeout.
+    Exit code: 0 when all others are applied, 1 when the cluster refuses one, such as a runtime of somebody else whose
+    spec would change, 124 for a timeout.
     """
     given = runtimes_in(file) if file else None
     images = {"--initializer-image": initializer_image, "--transformers-image": transformers_image}
