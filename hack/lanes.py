@@ -98,6 +98,7 @@ NIGHTLY = (
     "e2e/gangs/test_shipped.py",
     "e2e/images/test_reproducible.py",
     "e2e/images/test_servers.py",
+    "e2e/images/test_storage.py",
     "e2e/images/test_transformers.py",
     "e2e/release",
     "e2e/sweeps/test_examples.py",

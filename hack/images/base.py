@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from hack.images.errors import ImageError, require, require_root
+from hack.images.host import CONFINED
 
 OLDSTABLE: Final = "bookworm"
 """The suite whose Python is the oldest that is supported."""
@@ -47,12 +48,15 @@ def cache_directory() -> Path:
 
 
 @contextmanager
-def locked(place: Path) -> Iterator[None]:
-    """Hold the lock of a cached path, for the time in which it is looked up or made."""
+def locked(place: Path) -> Iterator[int]:
+    """Hold the lock of a cached path while it is looked up or made, and give its descriptor.
+
+    A program that has the descriptor holds the lock as well, as long as it runs.
+    """
     place.parent.mkdir(parents=True, exist_ok=True)
     with place.with_name(f"{place.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        yield lock.fileno()
 
 
 def debian(suite: str = OLDSTABLE, packages: Sequence[str] = PYTHON) -> DebianRoot:
@@ -76,11 +80,11 @@ def debian(suite: str = OLDSTABLE, packages: Sequence[str] = PYTHON) -> DebianRo
 
 def _bootstrap(suite: str, packages: Sequence[str], place: Path) -> None:
     require_root("make a root of Debian")
-    require({"debootstrap": "debootstrap"})
+    require({"debootstrap": "debootstrap", "unshare": "util-linux", "setpriv": "util-linux"})
     with tempfile.TemporaryDirectory(dir=place.parent, prefix="making-") as made:
         root = Path(made) / "root"
         include = [f"--include={','.join(packages)}"] if packages else []
-        command = ["debootstrap", "--variant=minbase", *include, suite, str(root), mirror()]
+        command = [*CONFINED, "debootstrap", "--variant=minbase", *include, suite, str(root), mirror()]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             last = "\n".join((done.stdout + done.stderr).splitlines()[-5:])

@@ -1,4 +1,7 @@
-"""Settings of this machine that installing in a container or on a clean machine needs: pip's, authorities, proxies."""
+"""What installing in a container or on a clean machine needs of this one: pip's settings, authorities, proxies.
+
+Programs that mount and change owners are confined, so that they leave nothing here.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,9 @@ from urllib.parse import urlsplit
 
 AUTHORITIES: Final = Path("/etc/ssl/certs")
 """Where Debian and what is made from it have the certificates of authorities."""
+_NAMESPACES: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+CONFINED: Final = ("setpriv", "--pdeathsig=KILL", *_NAMESPACES)
+"""What a command comes behind to end with the process that has started it, with all that it starts and mounts."""
 _OF_ENVIRONMENT: Final = ":env:"
 _OF_THIS_CALL: Final = ("no-input",)
 

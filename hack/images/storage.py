@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Final
 
 from hack.images.base import cache_directory, locked
 from hack.images.errors import ImageError, require, require_root
+from hack.images.host import CONFINED
 
 _POLICY: Final = '{"default": [{"type": "insecureAcceptAnything"}]}'
 """Bases are named by digest where that matters; this machine's policy of signatures says nothing about them."""
@@ -25,16 +27,24 @@ class Storage:
     """Where layers are kept."""
     state: Path
     """What is only true while processes run: mounts."""
+    lock: int
+    """Descriptor of the lock. Programs have it, too: it is held until the last of them has ended."""
 
     def buildah(self, *arguments: str) -> str:
-        """Run buildah, in mounts of its own, so that none is left when it is killed.
+        """Run buildah; it ends with this process, and what it has started and mounted ends with it.
 
         Raises:
             ImageError: it failed; the message has the last lines of what it printed.
         """
-        command = ["unshare", "--mount", "buildah", "--storage-driver=overlay", f"--root={self.root}"]
-        command += [f"--runroot={self.state}", *arguments]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        command = [*CONFINED, "buildah", "--storage-driver=overlay", f"--root={self.root}", f"--runroot={self.state}"]
+        done = subprocess.run(
+            [*command, *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            pass_fds=(self.lock,),
+        )
         if done.returncode:
             last = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
             raise ImageError(f"buildah {arguments[0]} failed:\n{last}")
@@ -46,9 +56,8 @@ class Storage:
         self.buildah("build", *common, *arguments, str(context))
 
     def remove(self, *images: str) -> None:
-        """Remove images, and containers that building them has left."""
-        self.buildah("rm", "--all")
-        self.buildah("rmi", "--force", *images)
+        """Remove images."""
+        self.buildah("rmi", *images)
 
     def has(self, image: str) -> bool:
         """Whether an image is in it."""
@@ -66,12 +75,20 @@ class Storage:
 def storage() -> Iterator[Storage]:
     """Hold the storage of the cache; another process waits until the end of the context.
 
+    It is emptied first where the last one to hold it was interrupted or failed: killed at any instant, buildah leaves
+    containers that it does not know itself, and whose images cannot be removed.
+
     Raises:
         ImageError: not root, or there is no buildah.
     """
     require_root("build an image")
-    require({"buildah": "buildah", "unshare": "util-linux"})
+    require({"buildah": "buildah", "unshare": "util-linux", "setpriv": "util-linux"})
     root = cache_directory() / "images" / "storage"
-    with locked(root), tempfile.TemporaryDirectory(prefix="images-") as state:
+    unfinished = root.with_name("storage.unfinished")
+    with locked(root) as lock, tempfile.TemporaryDirectory(prefix="images-") as state:
+        if unfinished.exists():
+            shutil.rmtree(root, ignore_errors=True)
+        unfinished.touch()
         root.mkdir(exist_ok=True, mode=0o700)
-        yield Storage(root, Path(state))
+        yield Storage(root, Path(state), lock)
+        unfinished.unlink()
