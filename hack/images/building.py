@@ -131,7 +131,7 @@ def _base_arguments(ours: Storage, name: str, base: str | None, host: Host) -> l
 
 
 def _arguments(tag: str) -> dict[str, str]:
-    return {"SOURCE_DATE_EPOCH": str(commit_time()), "VERSION": tag, "REVISION": _git("rev-parse", "HEAD")}
+    return {"SOURCE_DATE_EPOCH": str(commit_time()), "VERSION": tag, "REVISION": revision()}
 
 
 def version() -> str:
@@ -141,12 +141,21 @@ def version() -> str:
     return found[1]
 
 
+def revision(root: Path = ROOT) -> str:
+    """The commit, with `-dirty` behind it where the tree has something else, which is then in the image as well."""
+    changed = _git("status", "--porcelain", root=root)
+    return _git("rev-parse", "HEAD", root=root) + ("-dirty" if changed else "")
+
+
 def commit_time() -> int:
     """When the last commit was made, in seconds since 1970."""
     return int(_git("log", "-1", "--format=%ct"))
 
 
-def _git(*arguments: str) -> str:
-    if shutil.which("git") is None or not (ROOT / ".git").exists():
-        raise ImageError(f"{ROOT} is no checkout: times and revision of an image are those of its commit")
-    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+def _git(*arguments: str, root: Path = ROOT) -> str:
+    if shutil.which("git") is None or not (root / ".git").exists():
+        raise ImageError(f"{root} is no checkout: times and revision of an image are those of its commit")
+    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ImageError(f"git {arguments[0]} failed in {root}:\n{done.stderr.strip()}")
+    return done.stdout.strip()

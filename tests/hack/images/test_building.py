@@ -8,8 +8,9 @@ import pytest
 
 from hack.images import IMAGES, ImageError, build
 from hack.images.__main__ import main
-from hack.images.building import ROOT
+from hack.images.building import ROOT, revision
 from hack.images.errors import require
+from tests.hack.release.commits import commit
 
 
 def test_unknown_image(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,3 +39,19 @@ def test_dockerfiles(name: str) -> None:
     assert text.count("--require-hashes") == text.count("--requirement ")
     assert (" AS build\n" in text) is IMAGES[name].has_build_stage
     assert f"images/{name}/requirements.txt" in text
+
+
+def test_revision(tmp_path: Path) -> None:
+    """A tree with changes is no commit, so no release takes an image of it for one."""
+    commit(tmp_path)
+    clean = revision(tmp_path)
+    assert len(clean) == 40
+    (tmp_path / "trainer" / "more.py").write_text("")
+    assert revision(tmp_path) == f"{clean}-dirty"
+
+
+def test_no_repository(tmp_path: Path) -> None:
+    """What git complains of is said."""
+    (tmp_path / ".git").write_text("nothing")
+    with pytest.raises(ImageError, match=r"git status failed in .*:\nfatal: "):
+        revision(tmp_path)
