@@ -50,7 +50,7 @@ def test_control_plane_alone(machine: CleanMachine) -> None:
     missing = {
         "cluster": ("up",),
         "dashboard": ("dashboard",),
-        "v1": ("lint", "-f", "job.yaml"),
+        "v1-jobs": ("lint", "-f", "job.yaml"),
     }
     for extra, arguments in missing.items():
         assert f"pip install 'trainer-operator[{extra}]'" in alone.run("trainer", *arguments, succeeds=False)
