@@ -55,18 +55,17 @@ def started(directory: Path, name: str, step: str) -> subprocess.Popen[str]:
 def test_interrupted(tmp_path: Path) -> None:
     """A build waits for another one; when that is killed, its steps end, and nothing of it is in the way."""
     marker = str(os.getpid() + 2_000_000)
-    killed = started(tmp_path, "killed", f"sleep {marker}")
-    until(lambda: with_argument(marker), "it builds", timeout=120)
-    waiting = started(tmp_path, "waiting", "true")
-    assert waiting.poll() is None
-    killed.kill()
-    killed.communicate()
+    with started(tmp_path, "killed", f"sleep {marker}") as killed:
+        try:
+            until(lambda: with_argument(marker), "it builds", timeout=120)
+            waiting = started(tmp_path, "waiting", "true")
+        finally:
+            killed.kill()
     until(lambda: not with_argument(marker), "its steps have ended")
     _, said = waiting.communicate(timeout=300)
     assert waiting.returncode == 0, said
     with storage() as ours:
         bases = debian_bases(ours)
         assert ours.buildah("containers", "--all", "--quiet") == ""
-        assert sorted(ours.buildah("images", "--format={{.Name}}:{{.Tag}}").splitlines()) == sorted(
-            [bases.final, bases.build]
-        )
+        images = ours.buildah("images", "--all", "--format={{.Name}}:{{.Tag}}").splitlines()
+        assert {*images} == {bases.final, bases.build}

@@ -20,7 +20,6 @@ from hack.images.host import CONFINED
 OLDSTABLE: Final = "bookworm"
 """The suite whose Python is the oldest that is supported."""
 PYTHON: Final = ("ca-certificates", "python3", "python3-pip", "python3-venv")
-_DEFAULT_MIRROR: Final = "http://deb.debian.org/debian"
 _LEFTOVERS: Final = (
     "var/cache/apt/*.bin",
     "var/cache/apt/archives/*.deb",
@@ -84,7 +83,7 @@ def _bootstrap(suite: str, packages: Sequence[str], place: Path) -> None:
     with tempfile.TemporaryDirectory(dir=place.parent, prefix="making-") as made:
         root = Path(made) / "root"
         include = [f"--include={','.join(packages)}"] if packages else []
-        command = [*CONFINED, "debootstrap", "--variant=minbase", *include, suite, str(root), mirror()]
+        command = [*CONFINED, "debootstrap", "--variant=minbase", *include, suite, str(root), *mirror()]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             last = "\n".join((done.stdout + done.stderr).splitlines()[-5:])
@@ -94,11 +93,11 @@ def _bootstrap(suite: str, packages: Sequence[str], place: Path) -> None:
         root.rename(place)
 
 
-def mirror() -> str:
-    """The mirror of Debian that apt of this machine is configured with; Debian's own where it has none."""
+def mirror() -> list[str]:
+    """The mirror of Debian that apt of this machine is configured with; none, and thus debootstrap's own, without."""
     if shutil.which("apt-get") is None:
-        return _DEFAULT_MIRROR
+        return []
     command = ["apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI)", "Created-By: Packages"]
     listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     lines = (line.rstrip("/").partition(" ") for line in listed.splitlines())
-    return next((uri for origin, _, uri in lines if origin == "Debian" and uri.endswith("/debian")), _DEFAULT_MIRROR)
+    return [uri for origin, _, uri in lines if origin == "Debian" and uri.endswith("/debian")][:1]
