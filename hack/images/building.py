@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 import tempfile
@@ -16,6 +15,7 @@ from hack.images.bases import DEBIAN, debian_bases, torch_base
 from hack.images.errors import ImageError
 from hack.images.host import Host, pip_settings
 from hack.images.storage import Storage, storage
+from hack.release.versions import current
 
 ROOT: Final = Path(__file__).parents[2]
 INDEX: Final = "images.json"
@@ -82,8 +82,10 @@ def build(
         raise ImageError(f"there is no image {', '.join(unknown)}; choose from {', '.join(IMAGES)}")
     output.mkdir(parents=True, exist_ok=True)
     with storage() as ours:
+        # What it lists is never another build than the archives beside it, also where this one is interrupted.
+        (output / INDEX).unlink(missing_ok=True)
         built = tuple(
-            _build(ours, name, output=output, base=base, target=target, tag=tag or version()) for name in wanted
+            _build(ours, name, output=output, base=base, target=target, tag=tag or current()) for name in wanted
         )
     (output / INDEX).write_text(json.dumps([asdict(each) for each in built], indent=2) + "\n")
     return built
@@ -132,13 +134,6 @@ def _base_arguments(ours: Storage, name: str, base: str | None, host: Host) -> l
 
 def _arguments(tag: str) -> dict[str, str]:
     return {"SOURCE_DATE_EPOCH": str(commit_time()), "VERSION": tag, "REVISION": revision()}
-
-
-def version() -> str:
-    """The version of the tree."""
-    found = re.search(r'^__version__ = "(.+)"$', (ROOT / "trainer" / "__init__.py").read_text(), re.MULTILINE)
-    assert found is not None
-    return found[1]
 
 
 def revision(root: Path = ROOT) -> str:

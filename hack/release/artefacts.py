@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hack.publish.layout import Image, listed
 from hack.release import chart, checksums, manifests, notes, packages, sbom
-from hack.release.images import Image, read
 from hack.release.settings import REGISTRY, REPOSITORY, ROOT, Release, git
 from hack.release.source import stage, with_absolute_links
 
@@ -44,7 +44,7 @@ def make(release: Release, output: Path, *, images: Path | None, root: Path = RO
         with _timed("packages, twice"):
             built = packages.build(release, made, workspace / "packages", root)
             packages.check_metadata(built)
-        of_images = read(images) if images is not None else ()
+        of_images = listed(images) if images is not None else ()
         with _timed("chart, manifests, notes, bills of materials, sums"):
             chart.package(release, tree, of_images, made)
             manifests.write(release, tree, of_images, made)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import yaml
 
-from hack.release.images import NAMES, Image
+from hack.publish.layout import Image
+from hack.release.images import NAMES
 from hack.release.settings import Release
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import yaml
 
-from hack.release.images import INITIALIZER, MANAGER, NAMES, TRANSFORMERS, Image
+from hack.publish.layout import Image
+from hack.release.images import INITIALIZER, MANAGER, NAMES, TRANSFORMERS
 from hack.release.settings import Release
 
 

@@ -20,10 +20,10 @@ from cyclonedx.validation.json import JsonStrictValidator
 from packageurl import PackageURL
 from packaging.utils import canonicalize_name
 
+from hack.publish.layout import Image
 from hack.release import components
 from hack.release.checksums import sha256
 from hack.release.image_contents import Contents, contents
-from hack.release.images import Image
 from hack.release.settings import Release
 
 _BUNDLE = Path("packages/dashboard/web/package-lock.json")

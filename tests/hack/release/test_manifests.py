@@ -9,13 +9,14 @@ import pytest
 import yaml
 
 import trainer
+from hack.publish.layout import Image
 from hack.release import chart, manifests
-from hack.release.images import INITIALIZER, MANAGER, NAMES, Image
+from hack.release.images import INITIALIZER, MANAGER, NAMES
 from hack.release.settings import ROOT, Release
 
 RELEASE = Release(trainer.__version__, "c" * 40, 1_700_000_000, registry="ghcr.io/some/one")
 DIGEST = f"sha256:{'0123456789abcdef' * 4}"
-IMAGES = (Image(MANAGER, DIGEST, Path("none")),)
+IMAGES = (Image(MANAGER, f"{MANAGER}:{RELEASE.version}", DIGEST, Path("none")),)
 
 
 @pytest.fixture(scope="module")

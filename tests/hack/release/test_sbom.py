@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from hack.publish.layout import Image
 from hack.release import sbom
-from hack.release.images import Image
 from hack.release.settings import Release
 
 RELEASE = Release("1.2.3", "c" * 40, 1_700_000_000, registry="ghcr.io/o")
@@ -156,7 +156,7 @@ def archive_of(path: Path, layers: Iterable[Mapping[str, str]], commit: str) -> 
     }
     top = blob(json.dumps(manifest).encode())
     path.write_bytes(tar_of({"index.json": json.dumps({"manifests": [top]}).encode(), **blobs}))
-    return Image("trainer-operator", top["digest"], path)
+    return Image("trainer-operator", "trainer-operator:1.2.3", top["digest"], path)
 
 
 def tar_of(files: Mapping[str, bytes]) -> bytes:
