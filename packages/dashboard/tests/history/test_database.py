@@ -21,7 +21,7 @@ from trainer.kube.errors import ConfigurationError
 from trainer_dashboard.history.database import Database
 from trainer_dashboard.history.errors import HistoryError, LostFileError, RefusedError, TakenOverError
 from trainer_dashboard.history.queries import History
-from trainer_dashboard.history.schema import HEAD, METADATA, TRAININGS
+from trainer_dashboard.history.schema import HEAD, METADATA, TRAININGS, number
 from trainer_dashboard.history.statements import put
 
 
@@ -44,6 +44,11 @@ def test_head() -> None:
     assert scripts.get_current_head() == HEAD
 
 
+def execute(database: Database, *statements: str) -> None:
+    for statement in statements:
+        database.write(lambda connection, statement=statement: connection.execute(text(statement)))  # type: ignore[misc]
+
+
 OF_TRIALS = ("sweep_uid", "sweep", "trial", "assignment")
 
 
@@ -59,8 +64,7 @@ def test_older(url: str) -> None:
         "ALTER TABLE trainings DROP COLUMN forgotten",
         "UPDATE alembic_version SET version_num = '0001'",
     )
-    for statement in revert:
-        database.write(lambda connection, statement=statement: connection.execute(text(statement)))  # type: ignore[misc]
+    execute(database, *revert)
     columns = [name for name in row("a", 0) if name not in {"forgotten", *OF_TRIALS}]
     values = {name: row("a", 0)[name] for name in columns}
     insert = text(f"INSERT INTO trainings ({', '.join(columns)}) VALUES ({', '.join(f':{name}' for name in columns)})")
@@ -73,12 +77,31 @@ def test_older(url: str) -> None:
     database.close()
 
 
-def test_newer(database: Database) -> None:
-    """A database of a newer version is refused for reading and writing."""
-    database.write(lambda connection: connection.execute(text("UPDATE alembic_version SET version_num = '9999'")))
+@pytest.mark.parametrize("version", ["9999", "9999_9998"])
+def test_newer(database: Database, version: str) -> None:
+    """A database of a newer version is refused for reading and writing, unless it says otherwise."""
+    execute(database, f"UPDATE alembic_version SET version_num = '{version}'")
     for use in (database.check, database.migrate):
-        with pytest.raises(HistoryError, match=r"version 9999, newer than .*: update it"):
+        with pytest.raises(HistoryError, match=rf"version {version}, newer than .*: update it"):
             use()
+
+
+def test_newer_that_has_only_added(database: Database) -> None:
+    """What a newer version has only added to is read and written, and stays of that version."""
+    newer = f"9999_{number(HEAD)}"
+    execute(
+        database,
+        "ALTER TABLE trainings ADD COLUMN colour TEXT",
+        "ALTER TABLE trainings ADD COLUMN weight INTEGER NOT NULL DEFAULT 7",
+        "CREATE TABLE further (uid TEXT PRIMARY KEY)",
+        f"UPDATE alembic_version SET version_num = '{newer}'",
+    )
+    database.migrate()
+    database.check()
+    database.write(lambda connection: put(connection, TRAININGS, [row("a", 0)]))
+    assert [record.uid for record in History(database).trainings()] == ["a"]
+    stored = "SELECT version_num, weight FROM alembic_version, trainings"
+    assert database.read(lambda connection: tuple(connection.execute(text(stored)).one())) == (newer, 7)
 
 
 def test_server_that_is_gone(server_url: str) -> None:

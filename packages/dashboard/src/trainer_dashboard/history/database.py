@@ -26,7 +26,7 @@ from trainer.kube.errors import ConfigurationError
 from trainer_dashboard.history.database_file import DatabaseFile, mark
 from trainer_dashboard.history.errors import HistoryError, LostFileError, RefusedError, TakenOverError
 from trainer_dashboard.history.recording_right import RecordingRight
-from trainer_dashboard.history.schema import HEAD
+from trainer_dashboard.history.schema import HEAD, number, oldest_user
 
 _T = TypeVar("_T")
 
@@ -135,7 +135,7 @@ class Database:
         self.write(self._upgrade)
 
     def check(self) -> None:
-        """See that there is a database of the present version; blocks.
+        """See that there is a database of the present version, or of a later one that this one may use; blocks.
 
         Raises:
             HistoryError: there is none.
@@ -146,7 +146,7 @@ class Database:
         if found is None:
             raise HistoryError(f"{self.name} has no history: `trainer history record` writes it")
         self._check_version(found)
-        if found != HEAD:
+        if found < HEAD:
             raise HistoryError(f"{self.name} is of an older version: `trainer history record` brings it up to date")
 
     @contextmanager
@@ -233,10 +233,10 @@ class Database:
         else:
             mark(connection)
         found = _version(connection)
-        if found == HEAD:
-            return
         if found is not None:
             self._check_version(found)
+            if found >= HEAD:
+                return
         logging.getLogger("alembic").setLevel(logging.WARNING)  # it logs already while it is imported
         from alembic import command  # noqa: PLC0415 - it takes a while, and 12 MB, in few processes
         from alembic.config import Config  # noqa: PLC0415 - likewise
@@ -247,7 +247,7 @@ class Database:
         command.upgrade(config, HEAD)
 
     def _check_version(self, found: str) -> None:
-        if found > HEAD:
+        if oldest_user(found) > number(HEAD):
             raise HistoryError(f"{self.name} is of version {found}, newer than {HEAD} of this trainer: update it")
 
 

@@ -20,9 +20,23 @@ from sqlalchemy import (
 )
 
 HEAD = "0004"
-"""The version of the tables, that of the newest migration."""
+"""The version of the tables, that of the newest migration.
+
+`0006_0004` is version 6 that programs of version 4 and later read and write: it has only added tables, and columns that
+may be NULL or have a default of the server. Programs of the minor version before have to be among them.
+"""
 
 METADATA = MetaData()
+
+
+def number(version: str) -> str:
+    """The number of a version of the tables."""
+    return version.partition("_")[0]
+
+
+def oldest_user(version: str) -> str:
+    """The number of the oldest version whose programs may use such a database."""
+    return version.partition("_")[2] or version
 
 
 def _index_of_trials(name: str, first: str, *others: str) -> Index:
