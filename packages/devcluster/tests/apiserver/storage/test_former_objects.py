@@ -66,28 +66,67 @@ def content(storage: Storage) -> dict[str, tuple[str, str]]:
     return {obj["metadata"]["name"]: (resource_version_of(obj), obj.get("value", "")) for obj in items}
 
 
-def test_objects_are_taken_over(former: Path, tmp_path: Path) -> None:
-    """The database has the objects with their resource versions, and goes on after the last one; 0.1 keeps its own."""
-    before = {file.name: file.read_bytes() for file in former.iterdir()}
+def append(path: Path, *names: str) -> None:
+    """What a server leaves in its database that has written further objects and was killed."""
+    storage, database = Storage(), Database(path)
+    database.load(storage, 1)
+    database.close()
+    for name in names:
+        put(storage, name)
+    path.unlink()
+    again = Database(path)
+    again.fill(storage.state(), storage.revision)
+    again.close()
 
+
+def kept(directory: Path) -> list[Path]:
+    return sorted(directory.glob(f"{DATABASE}.replaced-*"))
+
+
+def test_objects_are_taken_over(former: Path, tmp_path: Path) -> None:
+    """The database has the objects with their resource versions, and goes on after the last one; 0.1 finds them too."""
     take_over(former, tmp_path / DATABASE)
 
     storage = loaded(tmp_path / DATABASE)
     assert content(storage) == {"a": (str(FIRST + 1), "new"), "c": (str(FIRST + 3), "")}
     assert storage.revision == FIRST + 3
-    assert {file.name: file.read_bytes() for file in former.iterdir()} == before
+    assert [file.name for file in former.iterdir()] == [f"snapshot-{FIRST + 3}"]
+    take_over(former, tmp_path / "another.sqlite")
+    assert content(loaded(tmp_path / "another.sqlite")) == content(storage)
 
 
-def test_newer_database_stays(former: Path, tmp_path: Path) -> None:
-    """A second start, and one after further changes, takes nothing over."""
+@pytest.mark.parametrize("is_interrupted", [False, True])
+def test_taken_over_once(former: Path, tmp_path: Path, is_interrupted: bool) -> None:
+    """A server that was killed at any moment leaves nothing, and its objects stay."""
+    path, journal = tmp_path / DATABASE, former / f"journal-{FIRST}"
+    written = journal.read_bytes()
+    take_over(former, path)
+    if is_interrupted:  # before what is left for 0.1 was written
+        (snapshot,) = former.iterdir()
+        snapshot.rename(former / f"snapshot-{FIRST}").write_bytes(header(FIRST, 1) + line([entry("b", FIRST - 1)]))
+        journal.write_bytes(written)
+        take_over(former, path)
+    append(path, "later")
+
+    take_over(former, path)
+
+    assert set(content(loaded(path))) == {"a", "c", "later"}
+    assert kept(tmp_path) == []
+
+
+def test_later_run_of_the_former_counts(former: Path, tmp_path: Path) -> None:
+    """Objects of the last run are those that count, also where the server before it was killed and had changed more."""
     path = tmp_path / DATABASE
     take_over(former, path)
-    (former / f"journal-{FIRST}").write_bytes(header(FIRST))
+    append(path, "x", "y", "z")
+    name = f"journal-{FIRST + 3}"
+    (former / name).write_bytes(header(FIRST + 3) + batch(FIRST + 4, entry("of-0-1", FIRST + 4, "ADDED")))
 
     take_over(former, path)
 
-    assert content(loaded(path)) == {"a": (str(FIRST + 1), "new"), "c": (str(FIRST + 3), "")}
-    assert not path.with_name(f"{DATABASE}.replaced").exists()
+    assert set(content(loaded(path))) == {"a", "c", "of-0-1"}
+    (before,) = kept(tmp_path)
+    assert set(content(loaded(before))) == {"a", "c", "x", "y", "z"}
 
 
 def test_way_back_and_forth(former: Path, tmp_path: Path) -> None:
@@ -108,7 +147,7 @@ def test_way_back_and_forth(former: Path, tmp_path: Path) -> None:
     again = loaded(path)
     assert set(content(again)) == {"a", "c", "later", "of-0-1"}
     assert again.get(PARTITION, key("later")) == storage.get(PARTITION, key("later"))
-    assert set(content(loaded(path.with_name(f"{DATABASE}.replaced")))) == {"a", "c"}
+    assert [set(content(loaded(each))) for each in kept(tmp_path)] == [{"a", "c"}]
 
 
 def test_nothing_of_the_former(tmp_path: Path) -> None:

@@ -3,8 +3,11 @@
 `snapshot-N` is the state at resource version N, `journal-N` begins with the change after N. A line is the CRC-32 of a
 JSON document, in hexadecimal, a space and the document; the first one of a file is its header.
 
-A server takes over what is newer than its database, and when it stops it leaves its objects here as well: whoever goes
-back to 0.1, and forth again, finds them. Where there is no such directory none is made.
+A server takes over what 0.1 has written since, and when it stops it leaves its objects here as well: whoever goes back
+to 0.1, and forth again, finds them. Where there is no such directory none is made.
+
+Who has written last cannot be seen in resource versions, since a server that is killed leaves nothing. The journal shows
+it: 0.1 begins one when it starts, and what is left here is a snapshot alone.
 """
 
 from __future__ import annotations
@@ -15,16 +18,17 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
+import structlog
 
 from trainer.kube.client import EventType
 from trainer.kube.objects import ObjectKey
 from trainer_devcluster.apiserver.storage.journal import Database
 from trainer_devcluster.apiserver.storage.storage import Partition, State
 
-T = TypeVar("T")
+log = structlog.get_logger(__name__)
 
 _SNAPSHOT: Final = "snapshot-"
 _JOURNAL: Final = "journal-"
@@ -67,6 +71,8 @@ class _Header(msgspec.Struct, frozen=True):
 @dataclass(slots=True)
 class _Found:
     revision: int
+    is_continued: bool
+    """Whether 0.1 has written since the snapshot."""
     state: State = field(default_factory=dict)
 
     def put(self, entry: _Entry) -> None:
@@ -81,29 +87,37 @@ class _Found:
 
 
 def take_over(directory: Path, database: Path) -> None:
-    """Fill a database with the objects of the directory, if these are newer; blocks.
+    """Fill a database with the objects of the directory, if 0.1 has written since this version did; blocks.
 
-    A database that has objects of its own is kept beside the new one, as `.replaced`.
+    A database that has other objects is kept beside the new one, as `.replaced-` and its resource version.
 
     Raises:
-        OSError: one of the two cannot be read.
+        OSError: one of the two cannot be read, or the disk is full or broken.
     """
     if not any(directory.glob(f"{_SNAPSHOT}*")):
         return
     found, present = _read(directory), Database(database)
     try:
         revision = present.revision()
-        if revision is not None and found.revision <= revision:
-            return
     finally:
         present.close()
-    if revision is not None:
-        database.replace(database.with_name(f"{database.name}.replaced"))
-    new = Database(database)
-    try:
-        new.fill(found.state, found.revision)
-    finally:
-        new.close()
+    if revision is not None and not found.is_continued:
+        return
+    if revision != found.revision:
+        if revision is not None:
+            _put_aside(database, revision)
+        new = Database(database)
+        try:
+            new.fill(found.state, found.revision)
+        finally:
+            new.close()
+    leave(directory, found.state, found.revision)  # without a journal: it is taken over once
+
+
+def _put_aside(database: Path, revision: int) -> None:
+    kept = database.with_name(f"{database.name}.replaced-{revision}")
+    database.replace(kept)
+    log.warning("trainer-devcluster 0.1 has run since; kept the objects of before its run", file=str(kept))
 
 
 def leave(directory: Path, state: State, revision: int) -> None:
@@ -140,13 +154,14 @@ def _read(directory: Path) -> _Found:
     start = max(snapshots, default=-1)
     path = snapshots.get(start, directory)
     try:
-        found = _Found(start)
+        numbers = sorted(each for each in segments if each >= start)
+        found = _Found(start, is_continued=bool(numbers))
         header, *lines = _documents(path)
         _check(header, start)
         for line in lines:
             for entry in msgspec.json.decode(line, type=list[_Entry]):
                 found.put(entry)
-        for number in sorted(each for each in segments if each >= start):
+        for number in numbers:
             path = segments[number]
             _replay(found, path, number)
     except (ValueError, KeyError) as error:
