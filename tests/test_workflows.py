@@ -57,7 +57,7 @@ def targets() -> set[str]:
         pytest.skip("make is not installed")
     command = ["make", "--print-data-base", "--question", "--no-builtin-rules", "help"]
     database = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
-    return set(re.findall(r"^([a-z][\w-]*):", database, re.MULTILINE))
+    return set(re.findall(r"^([a-z][\w.-]*):", database, re.MULTILINE))
 
 
 def values(job: Job, value: str) -> list[str]:

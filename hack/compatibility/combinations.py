@@ -26,6 +26,8 @@ TOOLS: Final = (
 )
 """What tests need beside the distributions. Those of the extra dev that are missing need newer versions of our
 dependencies than we do, such as kopf, and are not needed by these tests."""
+NEWEST: Final = ("--upgrade", "--upgrade-strategy", "eager")
+"""Also of what is required by others, in an environment that exists."""
 EXTRAS: Final = {".": "cluster", "packages/dashboard": "parquet", "packages/sweeps": "importance"}
 """By the folder of a distribution. The extra gp of the sweeps is left out: the oldest torch needs an older NumPy."""
 UNIT: Final = ("tests", "packages", "--ignore=tests/benchmarks")
@@ -78,7 +80,7 @@ def commands(combination: Combination, interpreter: str, environment: str) -> It
         environment: the directory for its virtual environment, which may exist.
     """
     python = f"{environment}/bin/python"
-    constraints = ("--constraint", combination.constraints) if combination.constraints else ("--upgrade",)
+    constraints = ("--constraint", combination.constraints) if combination.constraints else NEWEST
     editable = [
         argument
         for folder in distributions()

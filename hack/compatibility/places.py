@@ -114,8 +114,8 @@ def _patch(path: Path) -> int:
 
 
 def _version(candidate: str) -> str:
-    """The version of an interpreter; empty where it does not start, as shims of pyenv may not."""
-    code = "import sys, venv; print('%d.%d' % sys.version_info[:2])"
+    """The version of an interpreter; empty where it makes no environments, as Debian's without python3-venv."""
+    code = "import sys, ensurepip; print('%d.%d' % sys.version_info[:2])"
     done = subprocess.run([candidate, "-c", code], capture_output=True, text=True, check=False)
     return done.stdout.strip()
 

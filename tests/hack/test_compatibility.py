@@ -12,8 +12,18 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from hack.compatibility import __main__ as command
 from hack.compatibility.__main__ import main
-from hack.compatibility.combinations import COMBINATIONS, OLDEST, ROOT, TESTED, TOOLS, commands, distributions
+from hack.compatibility.combinations import (
+    COMBINATIONS,
+    OLDEST,
+    ROOT,
+    TESTED,
+    TOOLS,
+    Combination,
+    commands,
+    distributions,
+)
 from hack.compatibility.places import NoPythonError, interpreter, place_of
 from hack.generate_oldest import direct
 
@@ -87,6 +97,23 @@ def test_python_that_nobody_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     message = r"Python 3\.2 is not on PATH, not in pyenv, and in no suite of Debian"
     with pytest.raises(NoPythonError, match=message), place_of("3.2"):
         pass
+
+
+def test_nothing_was_tested(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run without its Python fails where that is all that was asked for, and else ends with a warning."""
+
+    def passes(combination: Combination) -> bool:
+        if combination.name == "3.12":
+            raise NoPythonError("nobody has it")
+        return True
+
+    monkeypatch.setattr(command, "passes", passes)
+    assert main(["3.12"]) == 1
+    assert main(["3.12", "oldest"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "error: 3.12 is not tested: nobody has it",
+        "warning: 3.12 is not tested: nobody has it",
+    ]
 
 
 @pytest.mark.parametrize("names", [[], ["3.2"], ["oldest", "latest"]], ids=str)
