@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -30,3 +31,14 @@ def test_the_dashboard_installs_what_its_examples_need() -> None:
     for example in shown:
         assert (ROOT / "examples" / example / "trainjob.yaml").is_file()
         assert f"examples-{example.partition('-')[0]}]" in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_images_take_the_variables_of_the_documentation() -> None:
+    """What docs/install.md names reaches the program that builds."""
+    section = (ROOT / "docs" / "install.md").read_text(encoding="utf-8").partition("### Images without Docker")[2]
+    names = re.findall(r"^\| `([A-Z]+)` \|", section.partition("\n### ")[0], re.MULTILINE)
+    assert names
+    given = [f"{name}=chosen-{name.lower()}" for name in names]
+    done = subprocess.run(["make", "--dry-run", "image", *given], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert [each for each in given if each.partition("=")[2] not in done.stdout] == []
