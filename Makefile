@@ -238,7 +238,7 @@ release: $(VENV)/.dev
 	  $(if $(filter none,$(IMAGES)),,--images "$(IMAGES)") --output "$(DIST)"
 
 release-tag: | $(BIN)/python
-	$(BIN)/python -m hack.release.tag "$(TAG)"
+	$(BIN)/python -m hack.release.tag "$$TAG"
 
 # Each step can be repeated. IMAGES has images, in a folder for each platform, and DIST is what `make release` has made; the
 # steps after join-images and pack-chart need Python's standard library alone.
@@ -262,6 +262,7 @@ publish-chart:
 	$(PUBLISH) push $(PUBLISHED) build/chart
 
 provenance-subjects:
+	@mkdir -p build
 	$(PUBLISH) subjects $(PUBLISHED) >build/subjects
 
 sign:
@@ -271,7 +272,7 @@ sign-sums:
 	$(PUBLISH) sums $(DIST)
 
 release-page:
-	$(PUBLISH) page $(TAG) $(DIST)
+	$(PUBLISH) page "$$TAG" $(DIST)
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m hack.site

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -42,3 +43,16 @@ def test_images_take_the_variables_of_the_documentation() -> None:
     given = [f"{name}=chosen-{name.lower()}" for name in names]
     done = subprocess.run(["make", "--dry-run", "image", *given], cwd=ROOT, capture_output=True, text=True, check=True)
     assert [each for each in given if each.partition("=")[2] not in done.stdout] == []
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_a_tag_is_no_command(tmp_path: Path) -> None:
+    """Git lets a tag have backquotes and dollars; neither make nor the shell runs what is in them."""
+    place = tmp_path / "ran"
+    tag = f"v`touch$${{IFS}}{place}`$(shell touch {place})"
+    environment = os.environ | {"TAG": tag}
+    done = subprocess.run(
+        ["make", "release-tag"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert f"error: TAG={tag}: the version of the tree is" in done.stderr
+    assert not place.exists()
