@@ -47,12 +47,10 @@ def trends(samples: Sequence[Sample]) -> dict[Figure, Trend]:
 
 def show(console: Console, name: str, found: dict[Figure, Trend]) -> None:
     """Print the table of a process."""
-    table = Table("figure", "median", "an hour", "at least", "", title=name, title_justify="left")
+    table = Table("figure", "median", "an hour", "at least", "found from", "", title=name, title_justify="left")
     for figure, each in found.items():
-        at_least = f"{each.lower:+.1%}"
-        table.add_row(
-            figure.name, figure.text(each.level), f"{each.slope:+.1%}", at_least, "leak" if each.is_leak else ""
-        )
+        slopes = (f"{slope:+.1%}" for slope in (each.slope, each.lower, each.smallest_leak))
+        table.add_row(figure.name, figure.text(each.level), *slopes, "leak" if each.is_leak else "")
     console.print(table)
 
 

@@ -40,6 +40,11 @@ class Trend:
         """Whether it grows by more than the limit even at its least."""
         return self.lower > LIMIT
 
+    @property
+    def smallest_leak(self) -> float:
+        """The slope from which on this run calls it a leak: the more the figure wanders, the more it takes."""
+        return LIMIT + self.slope - self.lower
+
 
 def trend(samples: Sequence[tuple[float, float]], resolution: float = 0.0) -> Trend:
     """The trend of a figure.

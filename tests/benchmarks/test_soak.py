@@ -88,6 +88,18 @@ def test_an_hour_tells_more() -> None:
     assert trend(samples(value, 54), MIB).is_leak
 
 
+@pytest.mark.parametrize("deviation", [100, 3000])
+def test_smallest_leak(deviation: float) -> None:
+    """A run says which growth it can find: more is found beside the same noise, and less is not."""
+    noise = wandering(3, deviation)
+    values = [(at, 400_000 + noise(at)) for at, _ in samples(float)]
+    without = trend(values, 100)
+    for share, is_leak in ((0.9, False), (1.1, True)):
+        missing = without.smallest_leak * share - without.slope
+        growing = [(at, value + 400_000 * missing * at / 3600) for at, value in values]
+        assert trend(growing, 100).is_leak is is_leak
+
+
 def test_noise_is_rarely_a_leak() -> None:
     """Of 200 figures that wander, at most two are taken for growing, whatever the resolution."""
     noises = [wandering(seed, 1000) for seed in range(200)]
