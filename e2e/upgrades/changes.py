@@ -25,10 +25,15 @@ def changes(before: Mapping[str, Object], after: Mapping[str, Object]) -> set[st
     }
 
 
+_CLUSTER = "trainer-devcluster"
+
+
 def _kept(obj: Object) -> Object:
     """What has to stay of an object: of Jobs, pods and Services, no more than which they are."""
     metadata = {name: value for name, value in obj["metadata"].items() if name not in _VOLATILE}
-    writers = sorted({f"{each['manager']} {each['operation']}" for each in obj["metadata"].get("managedFields") or ()})
+    entries = obj["metadata"].get("managedFields") or ()
+    # The cluster writes the status of what it runs at times of its own.
+    writers = sorted({f"{each['manager']} {each['operation']}" for each in entries if each["manager"] != _CLUSTER})
     status = obj.get("status") or {}
     match obj["kind"]:
         case "Pod":

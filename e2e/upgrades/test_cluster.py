@@ -140,8 +140,10 @@ def test_the_upgrade_changes_nothing(upgraded: Stage) -> None:
 
 
 def test_runtimes_are_renewed(upgraded: Stage) -> None:
-    """Those of before are deleted and applied again, and no training that was built on them changes."""
-    renew_runtimes(upgraded)
+    """The Job replaces those of before, and no training that was built on them changes."""
+    assert upgraded.refused == []
+    assert upgraded.writes.settled() == {}
+    assert changes(upgraded.after, upgraded.trainings.stored()) == set()
 
 
 def test_what_waited_runs(upgraded: Stage) -> None:
@@ -211,8 +213,13 @@ def test_the_way_back_changes_nothing(reverted: Stage) -> None:
 
 
 def test_runtimes_of_before(reverted: Stage) -> None:
-    """They take the place of the newer ones, and no training changes."""
-    renew_runtimes(reverted)
+    """They take the place of the newer ones, which are deleted as docs/install.md says, and no training changes."""
+    before = reverted.trainings.stored()
+    assert reverted.refused
+    reverted.site.cluster.kubectl("delete", "clustertrainingruntimes", *reverted.refused)
+    assert reverted.site.apply_runtimes(reverted.version) == []
+    assert reverted.writes.settled() == {}
+    assert changes(before, reverted.trainings.stored()) == set()
 
 
 def test_the_release_goes_on(reverted: Stage) -> None:
@@ -256,16 +263,6 @@ def test_nobody_was_warned(reverted: Stage) -> None:
     for manager in reverted.site.managers:
         lines = [line for line in manager.output().splitlines() if '"level": "error"' in line or "Traceback" in line]
         assert [line for line in lines if "TrainJob stopping does not fit its schema" not in line] == []
-
-
-def renew_runtimes(stage: Stage) -> None:
-    """As docs/install.md says."""
-    before = stage.trainings.stored()
-    assert stage.refused
-    stage.site.cluster.kubectl("delete", "clustertrainingruntimes", *stage.refused)
-    assert stage.site.apply_runtimes(stage.version) == []
-    assert stage.writes.settled() == {}
-    assert changes(before, stage.trainings.stored()) == set()
 
 
 def delete(trainings: Trainings, name: str) -> None:
