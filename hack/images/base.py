@@ -21,6 +21,9 @@ OLDSTABLE: Final = "bookworm"
 """The suite whose Python is the oldest that is supported."""
 PYTHON: Final = ("ca-certificates", "python3", "python3-pip", "python3-venv")
 _LEFTOVERS: Final = (
+    "etc/apt/sources.list",
+    "etc/hostname",
+    "etc/resolv.conf",
     "var/cache/apt/*.bin",
     "var/cache/apt/archives/*.deb",
     "var/cache/ldconfig/*",
@@ -28,7 +31,7 @@ _LEFTOVERS: Final = (
     "var/log/*.log",
     "var/log/apt/*",
 )
-"""Files that installing packages leaves, and that differ from one time to the next."""
+"""Files that differ from one time to the next, or that name a mirror, a host and servers of this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ def debian(suite: str = OLDSTABLE, packages: Sequence[str] = PYTHON) -> DebianRo
         ImageError: not root, no debootstrap, or it failed.
     """
     wanted = sorted(set(packages))
-    key = sha256(" ".join(wanted).encode()).hexdigest()[:12]
+    key = sha256(" ".join([*wanted, *_LEFTOVERS]).encode()).hexdigest()[:12]
     place = cache_directory() / "debian" / f"{suite}-{key}"
     with locked(place):
         if not place.exists():
