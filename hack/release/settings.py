@@ -36,7 +36,15 @@ class Release:
 
 
 def release(repository: str = REPOSITORY, registry: str = REGISTRY, root: Path = ROOT) -> Release:
-    """Give the release of the commit that is checked out."""
+    """Give the release of the commit that is checked out.
+
+    Raises:
+        ValueError: the repository is no URL, the registry is one, or the commit has no version.
+    """
+    if not repository.startswith("https://"):
+        raise ValueError(f"REPOSITORY={repository} is no URL of a repository: REPOSITORY=https://github.com/OWNER/NAME")
+    if "://" in registry:
+        raise ValueError(f"REGISTRY={registry} is a URL, which no image begins with: REGISTRY=HOST/OWNER")
     commit = git("rev-parse", "HEAD", root=root).strip()
     source = git("show", f"{commit}:trainer/__init__.py", root=root)
     found = _VERSION.search(source)
