@@ -21,8 +21,6 @@ def publish(tag: str, folder: Path) -> None:
     require("gh")
     files = _checked(folder)
     options = ["--verify-tag", "--title", tag, "--notes-file", str(folder / NOTES)]
-    if "-" in tag or any(letter in tag.removeprefix("v") for letter in "abr"):
-        options.append("--prerelease")
     run("gh", "release", "create", tag, *options, *(str(file) for file in files))
 
 
