@@ -43,6 +43,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, can_build: None) -> Callable
             if not (place / "root").exists():
                 [image] = build([name], output=place, base=DEBIAN)
                 unpacked = place / "unpacking"
+                shutil.rmtree(unpacked, ignore_errors=True)
                 unpacked.mkdir()
                 Archive(place / image.archive).unpack(unpacked)
                 (unpacked / HOSTS.relative_to("/")).touch()
