@@ -6,8 +6,8 @@ JSON document, in hexadecimal, a space and the document; the first one of a file
 A server takes over what 0.1 has written since, and when it stops it leaves its objects here as well: whoever goes back
 to 0.1, and forth again, finds them. Where there is no such directory none is made.
 
-Who has written last cannot be seen in resource versions, since a server that is killed leaves nothing. The journal shows
-it: 0.1 begins one when it starts, and what is left here is a snapshot alone.
+Resource versions do not show who has written last, since a server that is killed leaves nothing. The journal
+does: 0.1 begins one when it starts, and what is left here is a snapshot alone.
 """
 
 from __future__ import annotations
