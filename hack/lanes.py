@@ -84,8 +84,8 @@ LANES = {
     ),
     "release": Lane(
         unit=("tests/hack/images",),
-        e2e=("e2e/images",),
-        runs=("hack/images",),
+        e2e=("e2e/images", "e2e/upgrades"),
+        runs=("hack/images", "trainer/manager.py", "trainer/plugins"),
         reads=(".dockerignore", "Dockerfile", "images"),
     ),
 }

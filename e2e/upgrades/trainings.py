@@ -53,6 +53,10 @@ class Trainings:
         """
         return self._of(name, body, STUBBORN, 1, {})
 
+    def retried(self) -> Object:
+        """The same of a training that fails first, and is started again."""
+        return self._of(RETRIED, self._failing_once() + self._waiting(RETRIED), RETRIED, 1, {})
+
     def begin(self) -> None:
         """Make all of the tables above and `pending`, `ending` and `doomed`, and wait until each is as it stays."""
         self.cluster.apply(*_runtimes())
@@ -68,7 +72,7 @@ class Trainings:
             self.train_job(SCALED, runtime=SCALED, nodes=None),
             self.train_job(GANG, runtime=GANG, nodes=2),
             self.train_job(MPI, runtime=MPI, nodes=2),
-            self._of(RETRIED, self._failing_once() + self._waiting(RETRIED), RETRIED, 1, {}),
+            self.retried(),
             self.train_job("ending", runtime=GANG),
             self.train_job("doomed", runtime=GANG),
             self.train_job("waiting", runtime=TORCH, nodes=2, suspend=True),
@@ -87,6 +91,22 @@ class Trainings:
         for name in SUSPENDED:
             self.cluster.wait_for_state(name, "Suspended")
         for name, state in {**ENDED, "pending": "Pending"}.items():
+            self.cluster.wait_for_state(name, state)
+
+    def begin_few(self) -> None:
+        """Make `done`, `plain`, `retried`, `waiting` and `paused` alone, and wait until each is as it stays."""
+        self.cluster.apply(_retried())
+        self.cluster.apply(
+            self.short("done", runtime=RETRIED),
+            self.train_job("plain", runtime=RETRIED),
+            self.retried(),
+            self.train_job("waiting", runtime=RETRIED, suspend=True),
+            self.train_job("paused", runtime=RETRIED),
+        )
+        for name in ("paused", "plain", RETRIED):
+            self.wait_for_progress(name)
+        self.cluster.suspend("paused")
+        for name, state in {"done": "Complete", "waiting": "Suspended", "paused": "Suspended"}.items():
             self.cluster.wait_for_state(name, state)
 
     def resume(self, *names: str) -> None:
@@ -152,12 +172,17 @@ def _is_of(name: str, owner: str) -> bool:
 
 
 def _runtimes() -> list[Object]:
-    gang, retried, scaled = training_runtime(GANG), training_runtime(RETRIED), training_runtime(SCALED)
+    gang, scaled = training_runtime(GANG), training_runtime(SCALED)
     gang["spec"]["podGroupPolicy"] = {"coscheduling": {}}
-    retried["spec"]["template"]["spec"]["failurePolicy"] = {"maxRestarts": 3}
     scaled["spec"]["mlPolicy"] = {"torch": {"elasticPolicy": {"minNodes": 1, "maxNodes": 3, "metrics": [_METRIC]}}}
     stubborn = training_runtime(STUBBORN, pod={"terminationGracePeriodSeconds": 600})
-    return [gang, retried, scaled, stubborn, _mpi()]
+    return [gang, _retried(), scaled, stubborn, _mpi()]
+
+
+def _retried() -> Object:
+    retried = training_runtime(RETRIED)
+    retried["spec"]["template"]["spec"]["failurePolicy"] = {"maxRestarts": 3}
+    return retried
 
 
 def _mpi() -> Object:
