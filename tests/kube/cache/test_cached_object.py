@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import sys
 import tracemalloc
 from typing import Any
 
@@ -29,6 +30,17 @@ FULL = pod(
     ownerReferences=[owned_by("Job", "other", controller=False), owned_by("Job", "j", uid="1")],
     deletionTimestamp="2026-01-01T00:00:00Z",
 ) | {"spec": {"nodeName": "n"}, "status": {"phase": "Running"}}
+
+
+@pytest.mark.parametrize("depth", [900, 9_900])
+def test_managed_fields_however_deep(depth: int) -> None:
+    """They are dropped, also where they are as deep as an API server lets whoever writes the object nest them."""
+    fields = b'{"f:a":' * depth + b"{}" + b"}" * depth
+    raw = msgspec.json.encode(FULL)[:-1] + b',"status":{}}'
+    raw = raw.replace(b'"metadata":{', b'"metadata":{"managedFields":[{"fieldsV1":' + fields + b"}],", 1)
+    limit = sys.getrecursionlimit()
+    assert CachedObject.compact(raw, "v1", "Pod") == FULL | {"status": {}}
+    assert sys.getrecursionlimit() == limit
 
 
 def test_it_answers_as_the_object_would() -> None:

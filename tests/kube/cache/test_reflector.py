@@ -489,6 +489,7 @@ ADDED, MODIFIED, DELETED, BOOKMARK = EventType.ADDED, EventType.MODIFIED, EventT
                 WatchEvent.of(ADDED, {"kind": "Table", "metadata": {"resourceVersion": "6"}}),
                 WatchEvent.of(ADDED, {"kind": "Pod"}),
                 WatchEvent.of(ADDED, pod("without-version")),
+                WatchEvent(ADDED, b'{"metadata":{"name":"deep","resourceVersion":"6"},"spec":' + b"[" * 1_000_000),
                 WatchEvent(BOOKMARK, b"null"),
                 WatchEvent(BOOKMARK, b'{"metadata":[]}'),
                 WatchEvent(BOOKMARK, b'{"metadata":{"resourceVersion":7}}'),

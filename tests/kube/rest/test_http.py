@@ -16,6 +16,7 @@ from aiohttp.test_utils import TestServer
 from structlog.testing import capture_logs
 
 from tests.kube.objects import pod
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.client import (
     DeleteOptions,
     EventType,
@@ -32,6 +33,7 @@ from trainer.kube.errors import (
     NotFoundError,
     TransportError,
 )
+from trainer.kube.objects import name_of
 from trainer.kube.resource import NODES, PODS, Resource
 from trainer.kube.rest import http
 from trainer.kube.rest.credentials import Credentials, FixedCredentials
@@ -376,6 +378,20 @@ async def test_a_page(client: HttpClient, api: ApiServer, items: str, names: lis
     page = await client.list_page(PODS)
     assert [item["metadata"]["name"] for item in page.items] == names
     assert (page.resource_version, page.continue_token) == ("7", "c")
+
+
+async def test_one_deep_object_in_a_page(client: HttpClient, api: ApiServer) -> None:
+    """One as deep as an API server lets it be keeps nobody from reading the others; what is deeper is an error."""
+    api.answers = []
+    for depth in (9_900, 1_000_000):
+        deep = '{"f:a":' * depth + "{}" + "}" * depth
+        odd = f'{{"metadata":{{"name":"odd","managedFields":[{{"fieldsV1":{deep}}}]}}}}'
+        api.answers.append(text_answer(f'{{"items":[{odd},{{"metadata":{{"name":"a"}}}}],"metadata":{{}}}}'))
+    page = await client.list_page(PODS)
+    kept = [CachedObject.compact(raw, "v1", "Pod") for raw in page.raw_items]
+    assert [name_of(obj) for obj in kept] == ["odd", "a"]
+    with pytest.raises(TransportError, match="nested too deeply"):
+        await client.list_page(PODS)
 
 
 def open_connections(client: HttpClient) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from trainer.kube.client import RawJson
+from trainer.kube.json_text import decode_outer
 from trainer.kube.objects import Object, ObjectKey
 
 
@@ -117,10 +118,10 @@ class CachedObject(  # noqa: PLW1641 - as mappings are, it is not hashable
         Raises:
             ValueError: this is not the JSON of an object of this kind with metadata.
         """
-        fields = _fields.decode(raw)
+        fields = decode_outer(_fields, raw)
         if "metadata" not in fields:
             raise ValueError("the object has no metadata")
-        metadata = _fields.decode(fields["metadata"])
+        metadata = decode_outer(_fields, fields["metadata"])
         metadata.pop("managedFields", None)
         encoded = _encoder.encode(metadata)
         actual = _name.decode(fields.pop("kind", b"null"))

@@ -24,6 +24,7 @@ from trainer.kube.client import (
     WatchOptions,
 )
 from trainer.kube.errors import NotFoundError, TransportError
+from trainer.kube.json_text import decode_outer
 from trainer.kube.logger import get_logger
 from trainer.kube.names import is_path_segment
 from trainer.kube.objects import Object
@@ -174,7 +175,7 @@ class HttpClient(Client, CommandClient):
         answer = await self._transport.fetch(request)
         with _decoding(request.path):
             # A server that answers from its watch cache ignores the limit: 10,000 pods are 80 MB.
-            page = await anyio.to_thread.run_sync(_page_decoder.decode, answer)
+            page = await anyio.to_thread.run_sync(decode_outer, _page_decoder, answer)
         metadata = page.metadata
         return ObjectList(
             page.items or [], metadata.resource_version, metadata.continue_token, resource.api_version, resource.kind
@@ -285,6 +286,8 @@ def _delete_options(options: DeleteOptions) -> Object:
 def _decoding(path: str) -> Iterator[None]:
     try:
         yield
+    except RecursionError:
+        raise TransportError(f"the answer to {path} is nested too deeply") from None
     except msgspec.DecodeError as error:
         raise TransportError(
             f"the answer to {path} is cut off, or not from a Kubernetes API server (check the URL): {error}"

@@ -14,6 +14,7 @@ import msgspec
 
 from trainer.kube.client import EventType, WatchEvent
 from trainer.kube.errors import TransportError, error_from_status
+from trainer.kube.json_text import decode_outer
 from trainer.kube.logger import get_logger
 
 log = get_logger(__name__)
@@ -77,7 +78,7 @@ def _decode(line: bytes, path: str) -> WatchEvent | None:
     if not line.strip():
         return None
     try:
-        event = _envelope.decode(line)
+        event = decode_outer(_envelope, line)
     except msgspec.DecodeError as error:
         _refuse(error, path)
     if event.type == "ERROR":
