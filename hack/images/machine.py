@@ -22,17 +22,20 @@ mount -t proc proc "$ROOT/proc"
 mount --rbind /sys "$ROOT/sys"
 mount --rbind /dev "$ROOT/dev"
 eval "$BINDS"
-exec chroot "$ROOT" /bin/bash -c 'echo ready; read -r'
+cd "$ROOT"
+pivot_root . .
+umount --lazy .
+exec /bin/bash -c 'echo ready; read -r'
 """
-"""Its first process: it reaps orphans, and ends with this one, since `read` then meets the end of the pipe."""
+"""Its first process: it reaps orphans, and ends with this one, since `read` then meets the end of the pipe.
+
+A changed root directory alone would keep users from making namespaces, which they may on a machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class CleanMachine:
     """A machine with the network of this one, on which commands run as root from /root."""
 
-    root: Path
-    """Its root directory, inside its own mounts: nothing to look into from here; see `path`."""
     holder: int
     """The process that has its namespaces."""
     changes: Path
@@ -47,7 +50,7 @@ class CleanMachine:
             "nsenter",
             f"--mount=/proc/{self.holder}/ns/mnt",
             f"--pid=/proc/{self.holder}/ns/pid_for_children",
-            *("chroot", str(self.root), "/usr/bin/env", "--ignore-environment", "--chdir=/root"),
+            *("/usr/bin/env", "--ignore-environment", "--chdir=/root"),
             *(f"{name}={value}" for name, value in variables.items()),
             *command,
         ]
@@ -94,7 +97,7 @@ def clean_machine(
         ImageError: not root, a program is missing, or the base could not be made.
     """
     require_root("start a clean machine")
-    require({"unshare": "util-linux", "nsenter": "util-linux", "chroot": "coreutils"})
+    require({"unshare": "util-linux", "nsenter": "util-linux"})
     base = debian(suite, packages)
     with (
         tempfile.TemporaryDirectory(prefix="clean-machine-") as directory,
@@ -134,7 +137,7 @@ def _held(base: DebianRoot, directory: Path, mounts: Mapping[Path, str]) -> Iter
         try:
             if holder.stdout.readline() != "ready\n":
                 raise ImageError("the clean machine does not start: overlay file systems and namespaces are needed")
-            yield CleanMachine(root, holder.pid, changes, environment)
+            yield CleanMachine(holder.pid, changes, environment)
         finally:
             holder.stdin.close()
             holder.wait(timeout=30)
