@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from e2e import audit
 
 Object = dict[str, Any]
+OURS = r"\.metadata\.annotations\.trainer\.kubeflow\.org/"
+HASHES = rf"JobSet/(waiting|paused|stopping)[a-z-]*{OURS}(applied|fixed|spec)-hash: "
+"""What each version writes of JobSets that are suspended: how it would build them."""
 _QUIET_SECONDS = 3
 _VOLATILE = {"resourceVersion", "managedFields"}
 _READING = {"get", "list", "watch"}
@@ -26,6 +30,11 @@ def changes(before: Mapping[str, Object], after: Mapping[str, Object]) -> set[st
 
 
 _CLUSTER = "trainer-devcluster"
+
+
+def unexpected(found: Iterable[str], *patterns: str) -> list[str]:
+    """What fits none of the patterns."""
+    return sorted(each for each in found if not any(re.match(pattern, each) for pattern in patterns))
 
 
 def _kept(obj: Object) -> Object:

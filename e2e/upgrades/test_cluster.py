@@ -6,7 +6,6 @@ Each fixture is a stage that all tests after it find: the release, the tree, and
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from e2e.dev_cluster import dev_cluster
 from e2e.gang_schedulers import COSCHEDULING
 from e2e.gang_schedulers import install as install_scheduler
 from e2e.identity import token_of
-from e2e.upgrades.changes import Writes, changes
+from e2e.upgrades.changes import HASHES, OURS, Writes, changes, unexpected
 from e2e.upgrades.recorder import Recorder, running_recorder
 from e2e.upgrades.released import released
 from e2e.upgrades.trainings import ENDED, GANG, RUNNING, SUSPENDED, TORCH, Object, Trainings
@@ -32,9 +31,6 @@ pytestmark = [
 ]
 OPTIONS = ("--feature-gates", "ElasticJobSet=true")
 READ: Object = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}
-OURS = r"\.metadata\.annotations\.trainer\.kubeflow\.org/"
-HASHES = rf"JobSet/(waiting|paused|stopping)[a-z-]*{OURS}(applied|fixed|spec)-hash: "
-"""What each version writes of JobSets that are suspended: how it would build them."""
 ENDS = rf"(HorizontalPodAutoscaler/scaled|PodGroup/paused-gang){OURS}(lives-on|delete-when-finished): "
 RESTARTS = r"TrainJob/retried\.status\.restarts: "
 """A field that 0.1.0 does not know."""
@@ -124,11 +120,6 @@ def watched(upgraded: Stage, stack: ExitStack) -> tuple[Recorder, DashboardServe
     recorder = stack.enter_context(running_recorder(cluster, directory))
     dashboard = stack.enter_context(running_dashboard_server(cluster, directory))
     return recorder, dashboard, token_of(cluster, "reader", READ)
-
-
-def unexpected(found: Iterable[str], *patterns: str) -> list[str]:
-    """What fits none of the patterns."""
-    return sorted(each for each in found if not any(re.match(pattern, each) for pattern in patterns))
 
 
 def test_the_upgrade_changes_nothing(upgraded: Stage) -> None:
