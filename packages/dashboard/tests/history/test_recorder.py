@@ -26,9 +26,9 @@ from packages.dashboard.tests.history.conftest import (
 )
 from packages.dashboard.tests.history.test_database import lose_session
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.kube.errors import ForbiddenError, KubeError, TransportError
+from trainer.kube.errors import ForbiddenError, KubeError, NotFoundError, TransportError
 from trainer.kube.objects import Object, name_of
-from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, PODS
+from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, PODS, Resource
 from trainer.plugins import coscheduling
 from trainer.progress.samples import MetricId
 from trainer.workloads import JOBSETS
@@ -390,6 +390,24 @@ async def test_creator(cluster: Cluster) -> None:
         await cluster.until(lambda history: len(history.trainings()) == 2)
     creators = {record.name: record.creator for record in await cluster.ask(lambda h: h.trainings())}
     assert creators == {"by-somebody": "u-1", "by-program": "kubectl-create"}
+
+
+async def test_creator_of_what_is_gone(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A TrainJob that is deleted before the recorder asks who has made it is recorded without, and is no warning."""
+    get = cluster.client.get
+
+    async def gone(resource: Resource, name: str, *arguments: Any, **options: Any) -> Object:
+        if resource == TRAIN_JOBS and name == "demo":
+            raise NotFoundError(404, "not found")
+        return await get(resource, name, *arguments, **options)
+
+    monkeypatch.setattr(cluster.client, "get", gone)
+    with capture_logs() as logs:
+        async with cluster.recorder():
+            cluster.submit("demo")
+            await cluster.until(lambda history: len(history.trainings()) == 1)
+    assert not [record.creator for record in await cluster.ask(lambda history: history.trainings()) if record.creator]
+    assert [entry for entry in logs if entry["log_level"] == "warning"] == []
 
 
 async def test_taken_over(clock: ManualClock, server_database: FailingDatabase, server_url: str) -> None:

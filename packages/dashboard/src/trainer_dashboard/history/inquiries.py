@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 import anyio
 
@@ -10,6 +11,7 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.barrier import Barrier
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.client import Client
+from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import mapping_at, uid_of
 from trainer.view.row import ENDS
 from trainer_dashboard.history.entry import Entry
@@ -43,7 +45,7 @@ class Inquiries:
         """Informers drop managedFields, so this is asked for once."""
         key, creator = entry.job.key, ""
         async with self._turns:
-            with self._of_creators.around(key):
+            with self._of_creators.around(key), suppress(NotFoundError):  # deleted meanwhile
                 job = await self._client.get(TRAIN_JOBS, key.name, key.namespace)
                 creator = creator_of(job) if uid_of(job) == entry.job.uid else ""
         entry.creator = creator
