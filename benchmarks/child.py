@@ -29,6 +29,11 @@ class Child:
         """Its number."""
         return self._process.pid
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended by itself, or was killed."""
+        return self._process.poll() is not None
+
     def kill(self) -> None:
         """End it without asking."""
         self._process.kill()

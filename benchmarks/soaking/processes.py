@@ -28,6 +28,7 @@ _OBSERVED: Final = "benchmarks.soaking.observed"
 _COMMAND: Final = "trainer.cli.main"
 _CLUSTER: Final = "trainer_devcluster.cluster"
 _ANSWER_SECONDS: Final = 20.0
+_LAST_WORDS: Final = 2000
 _decode: Final = msgspec.json.Decoder(Sample).decode
 
 
@@ -57,10 +58,12 @@ class Subject:
         """Ask it what it holds.
 
         Raises:
-            RuntimeError: it does not answer.
+            RuntimeError: it does not answer, or has ended.
         """
         if self.was_killed():
             return
+        if self.child.has_ended:
+            raise RuntimeError(f"the {self.name} has ended:\n{self.child.log.read_text()[-_LAST_WORDS:]}")
         os.kill(self.child.pid, signal.SIGUSR1)
         deadline = time.monotonic() + _ANSWER_SECONDS
         while (lines := await anyio.Path(self.file).read_bytes()).count(b"\n") <= len(self.samples):

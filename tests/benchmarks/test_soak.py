@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import math
 import random
+import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
+from benchmarks.child import child
 from benchmarks.soaking.faults import Faults
 from benchmarks.soaking.observed import Sample
 from benchmarks.soaking.observed import sample as observed_sample
+from benchmarks.soaking.processes import Subject
 from benchmarks.soaking.report import grown
 from benchmarks.soaking.trend import trend
 from e2e.balancer import Balancer
@@ -131,6 +135,16 @@ def test_sample() -> None:
     found = observed_sample()
     assert found.entries["trainer.progress.curves.Curves.by_metric"] == 100
     assert min(found.rss, found.blocks, found.objects, found.files, found.threads) > 0
+
+
+async def test_a_process_that_ends(tmp_path: Path) -> None:
+    """The error has its last words: where the log lies is gone with the run."""
+    command = [sys.executable, "-c", "import time; print('ready', flush=True); time.sleep(60)"]
+    with child("manager", command, tmp_path, ready="ready") as process:
+        process.kill()
+        subject = Subject(process, tmp_path / "samples", [process.log])
+        with pytest.raises(RuntimeError, match="the manager has ended:\nready"):
+            await subject.take_sample()
 
 
 BEGAN = datetime(2026, 1, 1, 12, tzinfo=UTC)
