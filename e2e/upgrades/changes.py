@@ -18,6 +18,8 @@ HASHES = rf"JobSet/(waiting|paused|stopping)[a-z-]*{OURS}(applied|fixed|spec)-ha
 _QUIET_SECONDS = 3
 _VOLATILE = {"resourceVersion", "managedFields"}
 _READING = {"get", "list", "watch"}
+_CLUSTER = "trainer-devcluster"
+"""The field manager of the controllers and nodes of the dev cluster."""
 
 
 def changes(before: Mapping[str, Object], after: Mapping[str, Object]) -> set[str]:
@@ -27,9 +29,6 @@ def changes(before: Mapping[str, Object], after: Mapping[str, Object]) -> set[st
         for key, obj in before.items()
         for path in (_differences(key, _kept(obj), _kept(after[key])) if key in after else [f"{key} is gone"])
     }
-
-
-_CLUSTER = "trainer-devcluster"
 
 
 def unexpected(found: Iterable[str], *patterns: str) -> list[str]:
