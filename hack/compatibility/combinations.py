@@ -30,7 +30,8 @@ NEWEST: Final = ("--upgrade", "--upgrade-strategy", "eager")
 """Also of what is required by others, in an environment that exists."""
 EXTRAS: Final = {".": "cluster", "packages/dashboard": "parquet", "packages/sweeps": "importance"}
 """By the folder of a distribution. The extra gp of the sweeps is left out: the oldest torch needs an older NumPy."""
-UNIT: Final = ("tests", "packages", "--ignore=tests/benchmarks")
+UNIT: Final = ("tests", "packages", "--ignore=tests/benchmarks", "--ignore=tests/hack")
+"""Without what builds, measures and releases the tree, which maintainers run with one Python and its pins."""
 END_TO_END: Final = (
     "e2e/test_admission.py",
     "e2e/test_history.py",

@@ -104,10 +104,11 @@ def decode_status(obj: Object, *, reads_annotations: bool = True) -> Object | No
     for extension in extensions:
         extended = _merged(extension, decoded)
         try:
-            TrainJobStatus.from_object(extended)
+            state = TrainJobStatus.from_object(extended).state
         except InvalidObjectError:
             continue
-        decoded = extended
+        # One that a later version has written is none.
+        decoded = extended if state else {name: value for name, value in extended.items() if name != "state"}
     return decoded
 
 
