@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from hack.publish.programs import PublishError, require, run
+from hack.publish.programs import PublishError, answer, require, run
 from hack.publish.signatures import BUNDLE, SUMS
 
 NOTES: Final = "NOTES.md"
@@ -15,13 +15,19 @@ NOTES: Final = "NOTES.md"
 def publish(tag: str, folder: Path) -> None:
     """Make the page of a tag, with the notes, all files of the folder and the signature of their sums.
 
+    A page that is there, of a run that was broken off, gets the files again.
+
     Raises:
         PublishError: gh is missing or fails, or a file is missing or is not the one that the sums name.
     """
     require("gh")
-    files = _checked(folder)
-    options = ["--verify-tag", "--title", tag, "--notes-file", str(folder / NOTES)]
-    run("gh", "release", "create", tag, *options, *(str(file) for file in files))
+    files = [str(file) for file in _checked(folder)]
+    _, missing = answer("gh", "release", "view", tag)
+    if missing:
+        options = ("--verify-tag", "--title", tag, "--notes-file", str(folder / NOTES))
+        run("gh", "release", "create", tag, *options, *files)
+    else:
+        run("gh", "release", "upload", tag, "--clobber", *files)
 
 
 def _checked(folder: Path) -> list[Path]:

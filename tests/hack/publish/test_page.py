@@ -31,9 +31,10 @@ def dist(tmp_path: Path) -> Path:
 
 def test_page(dist: Path, programs: Programs) -> None:
     """Notes are its text, and all other files are attached."""
+    programs.reply("gh", "release view", code=1)
     programs.add("gh")
     assert main(["page", "v0.2.0", str(dist)]) == 0
-    (call,) = programs.calls
+    _, call = programs.calls
     assert call[:4] == ["gh", "release", "create", "v0.2.0"]
     assert "--verify-tag" in call
     assert call[call.index("--notes-file") + 1] == str(dist / NOTES)
@@ -43,6 +44,15 @@ def test_page(dist: Path, programs: Programs) -> None:
         SUMS,
         BUNDLE,
     }
+
+
+def test_page_of_a_run_that_was_broken_off(dist: Path, programs: Programs) -> None:
+    """It gets all files again."""
+    programs.add("gh")
+    assert main(["page", "v0.2.0", str(dist)]) == 0
+    _, call = programs.calls
+    assert call[:5] == ["gh", "release", "upload", "v0.2.0", "--clobber"]
+    assert {Path(word).name for word in call[5:]} == {*FILES, SUMS, BUNDLE}
 
 
 @pytest.mark.parametrize("name", [SUMS, BUNDLE, NOTES, FILES[0]])
