@@ -2,9 +2,10 @@
 
 A dev cluster whose pods are fake, a manager with its webhooks, a recorder with its database and a dashboard with open
 pages run as processes of their own. What containers print is written by this process to the files from which the
-cluster serves logs. Now and then all connections to the API server break. Each process says what it holds; after the
-first tenth of the time the slope of each figure is computed, and the run fails if one grows by more than 1 % an hour
-beyond its uncertainty, if a training does not end as it should, or if a log tells of trouble that was not injected.
+cluster serves logs. Now and then all connections to the API server break. After the first tenth of the time, and four
+times later, nothing is created until all trainings are gone, and each process says what it holds. The run fails if a
+figure grows by more than 1 % an hour from each rest to the next, if a training does not end as it should, or if a log
+tells of trouble that was not injected.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -27,11 +29,11 @@ from benchmarks.child import Child
 from benchmarks.machine import this_machine
 from benchmarks.soaking.containers import Containers
 from benchmarks.soaking.faults import Faults
+from benchmarks.soaking.observed import CHANGES
 from benchmarks.soaking.pages import Pages
 from benchmarks.soaking.processes import Processes, Subject, running
 from benchmarks.soaking.report import grown, show, trends
 from benchmarks.soaking.trainings import Trainings
-from benchmarks.soaking.trend import trend
 from benchmarks.watching.cluster import BusyCluster
 from trainer.kube.manager.manager import Manager
 from trainer.kube.rest.connection import ConnectionOptions, connect
@@ -39,15 +41,17 @@ from trainer.kube.rest.connection import ConnectionOptions, connect
 _SERVING: Final = re.compile(
     r'"server": ?"dashboard".*?"address": ?"([^"]+)"|"address": ?"([^"]+)".*?"server": ?"dashboard"'
 )
-_SAMPLES: Final = 120
-"""Of each process in a run, which are at least a second apart."""
-_WARM_UP: Final = 0.1
-"""Share of the time whose samples do not count."""
+_RESTS: Final = (0.1, 0.325, 0.55, 0.775, 1.0)
+"""When nothing is created for a while, as shares of the time; what has been before the first does not count."""
+_QUIET: Final = 20.0
+"""Seconds after which a process holds no more of trainings that are gone: retries have ended, pages have been left."""
+_SAMPLES: Final = 5
+"""Of each process at a rest."""
+_PAUSE: Final = 2.0
+"""Seconds between them."""
 _RESTART_AFTER: Final = 10.0
 """Seconds until the API server is restarted: what it holds is judged from then on."""
 _FEWEST_ENTRIES: Final = 20
-_FEW: Final = 5.0
-"""Trainings more or less at once that make no difference."""
 _MOST_ERRORS: Final = 20
 """That are printed."""
 
@@ -62,13 +66,18 @@ class Plan:
 
     @property
     def warm_up(self) -> float:
-        """Seconds whose samples do not count."""
-        return self.seconds * _WARM_UP
+        """Seconds until the first rest."""
+        return self.seconds * _RESTS[0]
+
+    @property
+    def spells(self) -> list[float]:
+        """Seconds from each rest to the next."""
+        return [self.seconds * (later - former) for former, later in pairwise((0.0, *_RESTS))]
 
     @property
     def entries(self) -> int:
-        """Of bounded caches: so many that they are full before the first sample counts."""
-        return max(_FEWEST_ENTRIES, int(self.rate * self.warm_up / 2))
+        """Of bounded caches: so many that they are full before the first rest."""
+        return max(_FEWEST_ENTRIES, int(self.rate * self.warm_up))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,40 +88,40 @@ class Outcome:
     containers: Containers
     pages: Pages
     faults: Faults
-    counted_from: float
-    """Moment after which samples count."""
-    counted_to: float
 
 
 async def soak(processes: Processes, plan: Plan) -> Outcome:
     """Let trainings come and go while processes are sampled."""
     async with connect(ConnectionOptions(kubeconfig=processes.kubeconfig)) as client:
         manager = Manager(client)
-        trainings = Trainings(manager, plan.entries)
+        trainings = Trainings(manager, plan.entries * CHANGES)
         await trainings.prepare()
         tokens = await BusyCluster(client).tokens(plan.pages)
         pages = Pages(_address(processes.subjects["dashboard"].child), tokens, trainings)
         containers = Containers(processes.data, trainings)
         faults = Faults(processes.balancer, processes.restart_cluster)
-        start = time.monotonic()
+        subjects = list(processes.subjects.values())
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(manager.run)
             await manager.wait_for_start()
             tasks.start_soon(containers.run)
             tasks.start_soon(pages.run)
-            tasks.start_soon(faults.run, plan.seconds, _RESTART_AFTER)
-            tasks.start_soon(_sample, list(processes.subjects.values()), max(plan.seconds / _SAMPLES, 1.0))
-            await trainings.run(plan.rate, plan.seconds)
+            tasks.start_soon(faults.run, _RESTART_AFTER)
+            await trainings.run(plan.rate, plan.spells, partial(_rest, subjects, faults))
             tasks.cancel_scope.cancel()
-    return Outcome(trainings, containers, pages, faults, start + plan.warm_up, start + plan.seconds)
+    return Outcome(trainings, containers, pages, faults)
 
 
-async def _sample(subjects: Sequence[Subject], period: float) -> None:
-    """Ask one process after another until cancelled, so that they do not collect their garbage at once."""
-    while True:
-        for subject in subjects:
-            await anyio.sleep(period / len(subjects))
-            await subject.take_sample()
+async def _rest(subjects: Sequence[Subject], faults: Faults) -> None:
+    """Ask all processes what they hold when there is nothing to do."""
+    async with faults.calm:
+        await anyio.sleep(_QUIET)
+        for _ in range(_SAMPLES):
+            for subject in subjects:
+                await subject.take_sample()
+            await anyio.sleep(_PAUSE)
+    for subject in subjects:
+        subject.rests.append(subject.samples[-_SAMPLES:])
 
 
 def _address(dashboard: Child) -> str:
@@ -124,21 +133,19 @@ def _address(dashboard: Child) -> str:
 
 def judge(console: Console, processes: Processes, outcome: Outcome) -> list[str]:
     """Print what came of it; returns what is wrong."""
-    counts = [each for each in outcome.trainings.counts if outcome.counted_from <= each[0] <= outcome.counted_to]
     wrong: list[str] = []
-    if counts and trend(counts, _FEW).is_leak:
-        wrong.append("trainings heap up, so all figures grow: this machine is too slow, take a lower rate (--rate)")
     for subject in processes.subjects.values():
-        samples = [each for each in subject.samples if outcome.counted_from <= each.moment <= outcome.counted_to]
         try:
-            found = trends(samples)
+            found = trends(subject.rests)
         except ValueError as error:
             wrong.append(f"{subject.name}: {error}")
             continue
         show(console, subject.name, found)
         leaks = [figure.name for figure, each in found.items() if each.is_leak]
         if leaks:
-            wrong.append(f"{subject.name}: {', '.join(leaks)} grow; {', '.join(grown(samples))}")
+            wrong.append(
+                f"{subject.name}: {', '.join(leaks)} grow; {', '.join(grown(subject.rests[0], subject.rests[-1]))}"
+            )
         log = [line for file in subject.logs for line in file.read_text(errors="replace").splitlines()]
         wrong += [f"{subject.name} says {many} times: {text}" for text, many in outcome.faults.complaints(log).items()]
     wrong += outcome.trainings.problems

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -16,7 +16,9 @@ from anyio.to_thread import run_sync
 
 from e2e.balancer import Balancer
 
-_PERIOD: Final = 60.0
+_PERIOD: Final = 150.0
+"""Seconds between outages. The pause of a reflector is short again when it has not failed for two minutes, as with
+client-go: where outages follow faster, it grows to half a minute, and trainings stand still meanwhile."""
 _OUTAGES: Final = (0.2, 4.0)
 """Seconds for which nobody reaches the API server, in turns: connections break, or it is away for a while."""
 _AFTERMATH: Final = timedelta(seconds=30)
@@ -38,26 +40,22 @@ class Faults:
     """Blocks."""
     windows: list[tuple[datetime, datetime]] = field(default_factory=list)
     """When processes may complain."""
+    calm: anyio.Lock = field(default_factory=anyio.Lock)
+    """No outage begins while somebody holds it."""
 
-    async def run(self, seconds: float, restart_after: float) -> None:
-        """Inject for so long; the last window ends before.
-
-        Args:
-            seconds: for how long.
-            restart_after: seconds until the API server is restarted.
-        """
-        end, number = time.monotonic() + seconds, 0
+    async def run(self, restart_after: float) -> None:
+        """Inject until cancelled; the API server is restarted after so many seconds."""
         await anyio.sleep(restart_after)
         began = datetime.now(UTC)
         await run_sync(self.restart)
         self.windows.append((began, datetime.now(UTC) + _AFTERMATH))
-        while time.monotonic() + _PERIOD + _AFTERMATH.total_seconds() < end:
+        for outage in itertools.cycle(_OUTAGES):
             await anyio.sleep(_PERIOD)
-            began = datetime.now(UTC)
-            with self.balancer.cut():
-                await anyio.sleep(_OUTAGES[number % len(_OUTAGES)])
-            self.windows.append((began, datetime.now(UTC) + _AFTERMATH))
-            number += 1
+            async with self.calm:
+                began = datetime.now(UTC)
+                with self.balancer.cut():
+                    await anyio.sleep(outage)
+                self.windows.append((began, datetime.now(UTC) + _AFTERMATH))
 
     def complaints(self, log: Iterable[str]) -> Counter[str]:
         """Lines of a log that tell of trouble which nobody injected, by their text."""

@@ -28,6 +28,8 @@ FEWEST = 100
 """Objects of a type that are counted."""
 _FEWEST_ENTRIES = 10
 """Of collections that are counted."""
+CHANGES = 10
+"""That the API server remembers for each entry of a cache, for watches that broke: those of about ten seconds."""
 _LINE_BYTES = 256
 """Of a short event of a watch; bytes of events are bounded, not their number."""
 _COLLECTIONS = (dict, list, set, deque)
@@ -123,14 +125,14 @@ def bound_caches(entries: int) -> None:
     def bounded(self: bounded_dict.BoundedDict[Any, Any], size: int) -> None:
         bound(self, min(size, entries))
 
-    def keeping(self: storage.Storage, *, history: int = entries, **options: Any) -> None:
-        start(self, history=min(history, entries), **options)
+    def keeping(self: storage.Storage, *, history: int = entries * CHANGES, **options: Any) -> None:
+        start(self, history=min(history, entries * CHANGES), **options)
 
     def remembering(self: collector.RecentUids, limit: int = entries) -> None:
         remember(self, min(limit, entries))
 
     collector.RecentUids.__init__ = remembering  # type: ignore[method-assign]
-    event_lines.KEPT_BYTES = entries * _LINE_BYTES
+    event_lines.KEPT_BYTES = entries * CHANGES * _LINE_BYTES
     bounded_dict.BoundedDict.__init__ = bounded  # type: ignore[method-assign]
     storage.Storage.__init__ = keeping  # type: ignore[method-assign]
     correlator.REMEMBERED = min(correlator.REMEMBERED, entries)

@@ -44,6 +44,8 @@ class Subject:
     is_running: bool = True
     """Whether it can be asked: it is killed otherwise if it does not listen yet."""
     samples: list[Sample] = field(default_factory=list)
+    rests: list[list[Sample]] = field(default_factory=list)
+    """The samples of each rest."""
 
     def was_killed(self) -> bool:
         """Whether it is being started again."""

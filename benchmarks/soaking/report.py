@@ -38,26 +38,27 @@ FIGURES: Final = (
 )
 
 
-def trends(samples: Sequence[Sample]) -> dict[Figure, Trend]:
-    """How the figures of a process develop."""
+def trends(rests: Sequence[Sequence[Sample]]) -> dict[Figure, Trend]:
+    """How the figures of a process develop, of which there are samples at each rest."""
     return {
-        figure: trend([(each.moment, figure.value(each)) for each in samples], figure.resolution) for figure in FIGURES
+        figure: trend(
+            [(samples[0].moment, [figure.value(each) for each in samples]) for samples in rests], figure.resolution
+        )
+        for figure in FIGURES
     }
 
 
 def show(console: Console, name: str, found: dict[Figure, Trend]) -> None:
     """Print the table of a process."""
-    table = Table("figure", "median", "an hour", "at least", "found from", "", title=name, title_justify="left")
+    table = Table("figure", "at rest", "an hour", "at least", "found from", "", title=name, title_justify="left")
     for figure, each in found.items():
-        slopes = (f"{slope:+.1%}" for slope in (each.slope, each.lower, each.smallest_leak))
+        slopes = (f"{slope:+.1%}" for slope in (each.slope, each.least, each.smallest_leak))
         table.add_row(figure.name, figure.text(each.level), *slopes, "leak" if each.is_leak else "")
     console.print(table)
 
 
-def grown(samples: Sequence[Sample]) -> list[str]:
-    """The collections and the types that have gained most, between the first and the last sixth of the samples."""
-    part = max(len(samples) // 6, 1)
-    first, last = samples[:part], samples[-part:]
+def grown(first: Sequence[Sample], last: Sequence[Sample]) -> list[str]:
+    """The collections and the types that have gained most between two rests."""
     entries = _gains([each.entries for each in first], [each.entries for each in last])
     types = _gains([each.types for each in first], [each.types for each in last])
     return [f"{name} +{gain:.0f}" for gain, name in entries[:_GROWN] + types[:_GROWN] if gain >= 1]

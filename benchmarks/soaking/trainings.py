@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -83,8 +83,6 @@ class Trainings:
         self._states: dict[str, str] = {}
         self.running: dict[str, Object] = {}
         """Pods that run, by their uid."""
-        self.counts: list[tuple[float, float]] = []
-        """How many TrainJobs there were at each look, by `time.monotonic()`."""
         self.created: Counter[str] = Counter()
         self.ended: Counter[str] = Counter()
         self.problems: list[str] = []
@@ -110,34 +108,40 @@ class Trainings:
         ):
             await self._client.create(CLUSTER_TRAINING_RUNTIMES, _runtime(name, behaviour, policy))
 
-    async def run(self, rate: float, seconds: float) -> None:
-        """Create so many a second for so long; returns when all of them are gone."""
+    async def run(self, rate: float, spells: Sequence[float], rest: Callable[[], Awaitable[None]]) -> None:
+        """Create so many a second in each spell of so many seconds, wait until all of them are gone, and rest."""
+        numbers = itertools.count()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._observe)
             tasks.start_soon(self._forget_events)
             tasks.start_soon(self._fill_history)
-            start = time.monotonic()
-            async with anyio.create_task_group() as lives:
-                for number in itertools.count():
-                    due = number / rate
-                    if due >= seconds:
-                        break
-                    await anyio.sleep(max(0.0, start + due - time.monotonic()))
-                    if len(self._states) > max(rate * _LIVES, _FEW):
-                        self.problems.append(
-                            f"{len(self._states)} trainings are there at once: this machine is too slow for {rate:g} a "
-                            "second, or something stands still"
-                        )
-                        lives.cancel_scope.cancel()
-                        break
-                    lives.start_soon(self._live, KINDS[number % len(KINDS)], number)
+            for seconds in spells:
+                if not await self._create(rate, seconds, numbers):
+                    break
+                await rest()
             tasks.cancel_scope.cancel()
+
+    async def _create(self, rate: float, seconds: float, numbers: Iterator[int]) -> bool:
+        """One spell; False where trainings heap up, which ends it."""
+        start = time.monotonic()
+        async with anyio.create_task_group() as lives:
+            for position in range(round(rate * seconds)):
+                await anyio.sleep(max(0.0, start + position / rate - time.monotonic()))
+                if len(self._states) > max(rate * _LIVES, _FEW):
+                    self.problems.append(
+                        f"{len(self._states)} trainings are there at once: this machine is too slow for {rate:g} a "
+                        "second, or something stands still"
+                    )
+                    lives.cancel_scope.cancel()
+                    return False
+                number = next(numbers)
+                lives.start_soon(self._live, KINDS[number % len(KINDS)], number)
+        return True
 
     async def _observe(self) -> None:
         """Know what is there, until cancelled."""
         while True:
             self._states = {name_of(job): (job.get("status") or {}).get("state") or "" for job in self._jobs.list()}
-            self.counts.append((time.monotonic(), len(self._states)))
             self.running = {
                 uid_of(pod): pod
                 for pod in self._pods.list()
