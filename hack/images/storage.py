@@ -56,7 +56,8 @@ class Storage:
         self.buildah("build", *common, *arguments, str(context))
 
     def remove(self, *images: str) -> None:
-        """Remove images."""
+        """Remove images, and the containers that builds have left: buildah keeps that of a stage which adds nothing."""
+        self.buildah("rm", "--all")
         self.buildah("rmi", *images)
 
     def has(self, image: str) -> bool:
