@@ -177,6 +177,6 @@ def test_field_that_the_definitions_lack(empty_cluster: Cluster, versions: Versi
         trainer = Command(BIN, cluster)
         submitted = trainer.submit(tmp_path, train_job("job", "print('hello')", maxRestarts=3))
         assert 'unknown field "spec.maxRestarts"' in submitted.stderr
-        assert "the CRDs of this cluster are older than this command" in submitted.stderr
+        assert "the CRDs of this cluster do not have it; if they are older" in submitted.stderr
         cluster.wait_for_state("job", "Complete")
         assert "job has succeeded" in trainer.succeed("explain", "job")

@@ -77,7 +77,7 @@ def _place(word: str) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a build gets of this machine: pip's settings and places, and the authorities where pip is told of them."""
+    """What a build gets of this machine: pip's settings and places, and the authorities that pip trusts."""
 
     pip: PipSettings
 

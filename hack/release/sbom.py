@@ -38,7 +38,7 @@ def write(
     """Write a bill for each wheel and for each platform of each image.
 
     Files are named after what they are about: `FILE.cdx.json`, and such as `NAME-VERSION-linux-amd64.cdx.json`.
-    A wheel is told with all that it requires, in the versions that the project is tested with; an image with all that
+    A wheel is listed with all that it requires, in the versions that the project is tested with; an image with all that
     is installed in it.
 
     Raises:

@@ -200,8 +200,8 @@ def test_warnings_of_the_api_server(monkeypatch: pytest.MonkeyPatch, capsys: pyt
         pytest.param("v1 X is deprecated", "v1 X is deprecated", id="other"),
         pytest.param(
             'unknown field "spec.maxRestarts"',
-            'unknown field "spec.maxRestarts", which is dropped: the CRDs of this cluster are older than '
-            "this command: apply those of this version (trainer crds)",
+            'unknown field "spec.maxRestarts", which is dropped: the CRDs of this cluster do not have it; '
+            "if they are older than this command, apply those of this version (trainer crds)",
             id="dropped",
         ),
     ],

@@ -124,12 +124,12 @@ def warning_user(options: ConnectionOptions) -> ConnectionOptions:
 
 
 def explained_warning(warning: str) -> str:
-    """A warning of the API server, with what it may mean where a field is dropped."""
+    """A warning of the API server, with the remedy that there may be where a field is dropped."""
     if not warning.startswith("unknown field "):
         return warning
     return (
-        f"{warning}, which is dropped: the CRDs of this cluster are older than this command: apply those "
-        "of this version (trainer crds)"
+        f"{warning}, which is dropped: the CRDs of this cluster do not have it; if they are older than this command, "
+        "apply those of this version (trainer crds)"
     )
 
 

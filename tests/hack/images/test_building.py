@@ -26,7 +26,7 @@ def test_missing_program() -> None:
 
 
 def test_not_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who is not root is told so."""
+    """Whoever is not root gets an error that says so."""
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     with pytest.raises(ImageError, match="only root can build an image"):
         build(["manager"], output=tmp_path)
