@@ -481,7 +481,7 @@ def test_checkpoint(
     """A checkpoint is written at once, with its path from the directory of all; what is wrong of it is left out."""
     monkeypatch.setenv(report.DIRECTORY_VARIABLE, "/checkpoints")
     monkeypatch.setattr(sys, "__stdout__", sys.stdout)
-    monkeypatch.setattr(report, "_reporter", report.Reporter(report.Stdout().write))
+    monkeypatch.setattr(report, "_reporter", report.Reporter(report.Stdout().write, clock=Clock()))
     report.report(current_step=6, force=True)
     report.report(current_step=7)
     report.report(checkpoint_step=step, checkpoint_path=path)  # type: ignore[arg-type]
