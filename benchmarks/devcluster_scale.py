@@ -21,7 +21,7 @@ from rich.table import Table
 
 from benchmarks.child import Child, child
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.cli.manifests import install_definitions, install_runtimes
+from trainer.cli.installation import install_definitions, install_runtimes
 from trainer.configuration.configuration import Configuration, render_configuration
 from trainer.kube.client import Client, ListOptions
 from trainer.kube.objects import Object

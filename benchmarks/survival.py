@@ -29,7 +29,7 @@ from benchmarks.survival_training import STARTED
 from trainer.api.checkpoints import CHECKPOINTS
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.cli.manifests import install_definitions, install_runtimes
+from trainer.cli.installation import install_definitions, install_runtimes
 from trainer.configuration.configuration import Configuration, render_configuration
 from trainer.kube.client import Client
 from trainer.kube.errors import NotFoundError

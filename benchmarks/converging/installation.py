@@ -13,8 +13,8 @@ from benchmarks.converging.load import runtime
 from trainer.api.crds import crds
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.cli.errors import CommandError
+from trainer.cli.installation import install_definitions
 from trainer.cli.local.manager import register_webhooks, wait_for_admission
-from trainer.cli.manifests import install_definitions
 from trainer.kube.client import Client, ListOptions
 from trainer.kube.errors import ApiError, NotFoundError
 from trainer.kube.objects import name_of

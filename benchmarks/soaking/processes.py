@@ -20,8 +20,8 @@ from benchmarks.child import Child, child
 from benchmarks.converging.installation import free_port
 from benchmarks.soaking.observed import Sample
 from e2e.balancer import Balancer, balanced
+from trainer.cli.installation import install_definitions
 from trainer.cli.local.manager import prepare_manager, wait_for_admission
-from trainer.cli.manifests import install_definitions
 from trainer.kube.rest.connection import ConnectionOptions, connect
 
 _OBSERVED: Final = "benchmarks.soaking.observed"

@@ -9,7 +9,7 @@ from typing import Final
 import anyio
 
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.cli.manifests import install_definitions
+from trainer.cli.installation import install_definitions
 from trainer.kube.clock import timestamp
 from trainer.kube.objects import Object
 from trainer.kube.resource import Resource

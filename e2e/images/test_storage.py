@@ -11,7 +11,7 @@ import pytest
 
 from e2e.processes import with_argument
 from e2e.waiting import until
-from hack.images.base import cache_directory
+from hack.cache import cache_directory
 from hack.images.bases import debian_bases
 from hack.images.building import ROOT
 from hack.images.storage import storage

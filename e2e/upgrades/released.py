@@ -5,17 +5,16 @@ All of it is made once for each commit and interpreter, below `${XDG_CACHE_HOME:
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from hack.cache import cache_directory, locked
 
 ROOT = Path(__file__).parents[2]
 VERSION = "0.1.0"
@@ -81,9 +80,9 @@ def released() -> Release:
     """
     commit = _commit()
     interpreter = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    release = Release(VERSION, _cache() / f"{VERSION}-{commit[:12]}-{interpreter}")
-    release.directory.mkdir(parents=True, exist_ok=True)
-    with _locked(release.directory):
+    release = Release(VERSION, cache_directory() / "released" / f"{VERSION}-{commit[:12]}-{interpreter}")
+    with locked(release.directory):
+        release.directory.mkdir(exist_ok=True)
         _once(release.tree, lambda: _unpack(commit, release.tree))
         _once(release.wheels, lambda: _build(release))
         _once(release.bin.parent, lambda: release.install(release.bin.parent, "cluster"))
@@ -97,17 +96,6 @@ def _commit() -> str:
         if answer.returncode == 0:
             return answer.stdout.strip()
     return pytest.skip(f"this clone has neither the tag v{VERSION} nor its commit: git fetch --unshallow --tags")
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trainer-ci/released"
-
-
-@contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    with (directory / "lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _once(directory: Path, make: Callable[[], object]) -> None:

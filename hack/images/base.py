@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from hack.cache import cache_directory, locked
 from hack.images.errors import ImageError, require, require_root
 from hack.images.host import CONFINED
 
@@ -42,23 +40,6 @@ class DebianRoot:
     """Such as bookworm."""
     directory: Path
     """Holds `bin`, `etc`, `usr` and so on; cached, so nobody may write to it."""
-
-
-def cache_directory() -> Path:
-    """Where bases and whatever is slow to make are kept: `${XDG_CACHE_HOME:-~/.cache}/trainer-ci`."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trainer-ci"
-
-
-@contextmanager
-def locked(place: Path) -> Iterator[int]:
-    """Hold the lock of a cached path while it is looked up or made, and give its descriptor.
-
-    A program that has the descriptor holds the lock as well, as long as it runs.
-    """
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.with_name(f"{place.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield lock.fileno()
 
 
 def debian(suite: str = OLDSTABLE, packages: Sequence[str] = PYTHON) -> DebianRoot:

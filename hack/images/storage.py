@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from hack.images.base import cache_directory, locked
+from hack.cache import cache_directory, locked
 from hack.images.errors import ImageError, require, require_root
 from hack.images.host import CONFINED
 

@@ -13,11 +13,12 @@ from trainer.cli.console import say
 from trainer.cli.current_cluster import warning_user
 from trainer.cli.documents import Document, read_documents, version_of
 from trainer.cli.errors import BadInputError
+from trainer.cli.installation import install_definitions, install_runtimes
 from trainer.cli.kinds import further_definitions
 from trainer.cli.local.cluster import Network, NodeResources, PodNetworkMode, cluster_command
 from trainer.cli.local.manager import prepare_manager, wait_for_admission
 from trainer.cli.local.readiness import cluster_answers, manager_answers
-from trainer.cli.manifests import example, install_definitions, install_runtimes
+from trainer.cli.manifests import example
 from trainer.cli.processes.child import child_process
 from trainer.cli.run.run import exit_code, follow_on_screen
 from trainer.cli.run.submission import submit

@@ -18,6 +18,7 @@ from anyio.to_thread import run_sync
 from trainer.cli.console import note, quote, say
 from trainer.cli.current_cluster import identity_of, warning_user
 from trainer.cli.errors import CommandError
+from trainer.cli.installation import install_definitions, install_runtimes
 from trainer.cli.kinds import further_definitions
 from trainer.cli.local.cluster import (
     FeatureGates,
@@ -34,7 +35,6 @@ from trainer.cli.local.other_version import stop_other_versions
 from trainer.cli.local.readiness import cluster_answers, manager_answers
 from trainer.cli.local.status import show_status
 from trainer.cli.local.steps import Steps
-from trainer.cli.manifests import install_definitions, install_runtimes
 from trainer.cli.options import WantedApiVersion
 from trainer.cli.past import recorder_program
 from trainer.cli.processes.background import BackgroundProcess

@@ -2,44 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Annotated, Final
 
-import msgspec
 import typer
 from anyio.to_thread import run_sync
 
 from trainer.api.crds import stream_of
 from trainer.api.image_reference import check_image
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.cli.console import note, output, say
+from trainer.cli.console import output, say
 from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.documents import DocumentError, items_in, valid
-from trainer.cli.errors import BadInputError, CommandError, ExitCode
+from trainer.cli.errors import BadInputError, ExitCode
+from trainer.cli.installation import Installation, Installed
 from trainer.cli.kinds import further_definitions
-from trainer.cli.manifests import FIELD_MANAGER, INITIALIZER_IMAGE, TRANSFORMERS_IMAGE, runtimes
+from trainer.cli.manifests import INITIALIZER_IMAGE, TRANSFORMERS_IMAGE, runtimes
 from trainer.cli.offline.v1_jobs import installed_v1_jobs
 from trainer.cli.options import ApiVersion, Context, Kubeconfig
-from trainer.kube.backoff import Backoff
-from trainer.kube.client import Client, DeleteOptions, ObjectRequest, Verb
-from trainer.kube.clock import Clock, SystemClock, move_on_after
-from trainer.kube.errors import (
-    ConflictError,
-    ForbiddenError,
-    InternalError,
-    InvalidError,
-    KubeError,
-    NotFoundError,
-    ServerTimeoutError,
-    ServiceUnavailableError,
-    TooManyRequestsError,
-    TransportError,
-    UntrustedServerError,
-)
 from trainer.kube.field_errors import FieldError, required
-from trainer.kube.objects import Object, metadata_of, name_of, objects_in, uid_of
-from trainer.kube.resource import Resource
+from trainer.kube.objects import Object
 from trainer.v1alpha1.crds import crds as crds_of
 
 OfV1Jobs = Annotated[
@@ -59,115 +40,7 @@ def crds(api_version: ApiVersion = "v2alpha1", v1_jobs: OfV1Jobs = False) -> Non
     output().file.write(stream_of(installed_v1_jobs().definitions() if v1_jobs else ours))
 
 
-_TRANSIENT: Final = (
-    NotFoundError,  # the kind is not served yet
-    InternalError,  # a webhook of the kind does not answer yet, or is not trusted yet
-    ServerTimeoutError,
-    ServiceUnavailableError,
-    TooManyRequestsError,
-    TransportError,
-)
-"""Errors of a cluster that is being set up."""
 _GROUP: Final = f"{CLUSTER_TRAINING_RUNTIMES.group}/"
-_PAUSES: Final = Backoff(1, 10, factor=1.5)
-
-
-class Installed(StrEnum):
-    """The result for one runtime."""
-
-    APPLIED = "applied"
-    KEPT = "kept"
-    """The object was left unchanged, since another field manager owns a field of it."""
-    REPLACED = "replaced"
-    """It was deleted and created, since the spec that this command had applied before was another one."""
-    REFUSED = "refused"
-    """Usually the cluster has one of this name with another spec, which cannot change and which somebody else owns."""
-
-
-@dataclass(slots=True)
-class Installation:
-    """Applies runtimes one after the other, and retries while the cluster is not ready."""
-
-    client: Client
-    clock: Clock = field(default_factory=SystemClock)
-    force: bool = False
-    """Whether labels and annotations that others have changed are overwritten. A spec cannot be."""
-    _reason: str = field(default="", init=False)
-
-    async def run(self, objects: list[Object], timeout: float) -> dict[str, Installed]:
-        """Apply them all; returns the result of each, by name."""
-        outcomes: dict[str, Installed] = {}
-        async with move_on_after(self.clock, timeout) as scope:
-            for obj in objects:
-                outcomes[name_of(obj)] = await self._apply(obj)
-        if scope.cancelled_caught:
-            raise CommandError(
-                f"{len(outcomes)} of {len(objects)} runtimes are applied after {timeout:g} s: {self._reason}",
-                ExitCode.TIMEOUT,
-            )
-        return outcomes
-
-    async def _apply(self, obj: Object) -> Installed:
-        failures = 0
-        resource = msgspec.structs.replace(CLUSTER_TRAINING_RUNTIMES, version=obj["apiVersion"].removeprefix(_GROUP))
-        applied = Installed.APPLIED
-        while True:
-            try:
-                await self.client.apply(resource, obj, field_manager=FIELD_MANAGER, force=self.force)
-            except UntrustedServerError:
-                raise
-            except _TRANSIENT as error:
-                self._note(error)
-            except ConflictError as error:
-                note(
-                    f"{name_of(obj)} was not changed: {error}; --force overwrites labels and annotations; "
-                    "to get the spec that is shipped, delete the runtime and try again"
-                )
-                return Installed.KEPT
-            except InvalidError as error:
-                if applied is Installed.APPLIED and await self._delete_outdated(resource, obj):
-                    applied = Installed.REPLACED
-                    continue
-                note(
-                    f"{name_of(obj)} is refused: {error}; if the existing runtime is outdated, delete it and try again"
-                )
-                return Installed.REFUSED
-            else:
-                return applied
-            await self.clock.sleep(_PAUSES.pause(failures))
-            failures += 1
-
-    async def _delete_outdated(self, resource: Resource, obj: Object) -> bool:
-        """Delete the runtime that this one takes the place of, and say whether that was done.
-
-        Only one whose spec this command has applied, and only if the other one would be accepted. TrainJobs keep a
-        snapshot of the runtime that they were built on, so that nothing changes for those that exist.
-        """
-        try:
-            existing = await self.client.get(resource, name_of(obj))
-            if not _is_spec_of(FIELD_MANAGER, existing):
-                return False
-            trial = {**obj, "metadata": {"generateName": f"{name_of(obj)}-"}}
-            await self.client.send(ObjectRequest(Verb.CREATE, resource, body=trial, dry_run=True))
-            await self.client.delete(resource, name_of(obj), options=DeleteOptions(uid=uid_of(existing)))
-        except (ConflictError, ForbiddenError, InvalidError, NotFoundError) as error:
-            note(f"{name_of(obj)} was not replaced: {error}")
-            return False
-        return True
-
-    def _note(self, error: KubeError) -> None:
-        """Print the reason for the wait, once."""
-        reason = str(error)
-        if reason != self._reason:
-            note(f"not ready yet: {reason}")
-        self._reason = reason
-
-
-def _is_spec_of(field_manager: str, obj: Object) -> bool:
-    """Whether this field manager, and no other, has applied the spec of an object."""
-    entries = objects_in(metadata_of(obj).get("managedFields"))
-    owners = {entry.get("manager") for entry in entries if "f:spec" in (entry.get("fieldsV1") or {})}
-    return owners == {field_manager}
 
 
 def runtimes_in(files: list[str]) -> list[Object]:
@@ -175,7 +48,9 @@ def runtimes_in(files: list[str]) -> list[Object]:
     found: list[Object] = []
     for obj, place in (item for file in files for item in valid(items_in(file))):
         api_version, kind = obj.get("apiVersion"), obj.get("kind")
-        if kind != CLUSTER_TRAINING_RUNTIMES.kind or not str(api_version).startswith(_GROUP):
+        if kind != CLUSTER_TRAINING_RUNTIMES.kind or not str(api_version).startswith(
+            f"{CLUSTER_TRAINING_RUNTIMES.group}/"
+        ):
             raise DocumentError(place, FieldError("", f"must be a ClusterTrainingRuntime, not {api_version} {kind}"))
         metadata = obj.get("metadata")
         if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
