@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeAlias
 
+import aiohttp
 import anyio
 import pytest
 
@@ -345,3 +347,31 @@ async def test_a_malformed_chunk_ends_a_stream(tls: bool, pace: float) -> None:
             assert await anext(chunks) == b"ab"
             go_on.set()
             assert "not HTTP/1.1 as it should be" in (await _failing_next(chunks))[1]
+
+
+async def test_a_connection_keeps_no_bodies(tls: bool) -> None:
+    """One connection may serve logs for days, one after the other: nothing of those that have ended stays with it."""
+    logs, go_on = 20, asyncio.Queue[None]()
+
+    async def script(peer: Peer) -> None:
+        for _ in range(logs):
+            await peer.send(HEAD)
+            await go_on.get()
+            await peer.send(chunk(b"one\n"), END)
+            with suppress(asyncio.IncompleteReadError):
+                await peer.reader.readuntil(b"\r\n\r\n")
+
+    with anyio.fail_after(20):
+        async with LogServer(script, tls=tls).running() as server, connected(server, PatientClock()) as transport:
+            before = _bodies()
+            for _ in range(logs):
+                async with transport.stream(LOG) as chunks:
+                    go_on.put_nowait(None)
+                    assert b"".join([found async for found in chunks]) == b"one\n"
+            assert len(server.peers) == 1
+            assert _bodies() - before <= 1
+
+
+def _bodies() -> int:
+    gc.collect()
+    return sum(isinstance(each, aiohttp.StreamReader) for each in gc.get_objects())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Mapping
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -87,3 +88,5 @@ def end_with_connection(response: aiohttp.ClientResponse) -> None:
             body.set_exception(aiohttp.ClientError("the server sent what is not HTTP/1.1 as it should be"))
 
     closed.add_done_callback(fail)
+    # The connection may serve many more requests, whose bodies it would keep.
+    body.on_eof(partial(closed.remove_done_callback, fail))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -119,3 +121,16 @@ async def test_errors() -> None:
             with pytest.raises(ValueError, match="no"):
                 await turns.call("party", fail)
         assert await turns.call("party", lambda: 3) == 3
+
+
+async def test_results_are_not_kept() -> None:
+    """A thread that waits for the next call keeps nothing of the last one."""
+
+    class Answer:
+        pass
+
+    async with taking(1) as turns:
+        answer = weakref.ref(await turns.call("party", Answer))
+        await settle()
+        gc.collect()
+        assert answer() is None

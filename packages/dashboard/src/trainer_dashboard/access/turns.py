@@ -68,16 +68,20 @@ class Turns:
 
     async def _work(self, limiter: anyio.CapacityLimiter) -> None:
         while True:
-            party, work = await self._next()
-            self._busy.add(party)
-            try:
-                work.value = await anyio.to_thread.run_sync(work.call, limiter=limiter)
-            except Exception as error:
-                work.error = error
-            finally:
-                self._busy.remove(party)
-                work.done.set()
-                self._notify()
+            await self._turn(limiter)
+
+    async def _turn(self, limiter: anyio.CapacityLimiter) -> None:
+        """Wait for a call and make it; what it has returned is not kept until the next one."""
+        party, work = await self._next()
+        self._busy.add(party)
+        try:
+            work.value = await anyio.to_thread.run_sync(work.call, limiter=limiter)
+        except Exception as error:
+            work.error = error
+        finally:
+            self._busy.remove(party)
+            work.done.set()
+            self._notify()
 
     async def _next(self) -> tuple[str, _Work[object]]:
         while True:

@@ -44,6 +44,7 @@ _ROUND: Final = ObjectKey("", "round")
 _INDEX = "scheduling"
 _WAITING, _PLACED = "waiting", "placed"
 _CONCURRENT_WRITES = 16
+_FEW_CANDIDATES = 100
 _GATED = "Scheduling is blocked due to non-empty scheduling gates"
 
 
@@ -69,6 +70,7 @@ class Scheduler:
         self._recorders = {name: EventRecorder(manager.events, name) for name in KNOWN_SCHEDULERS}
         self._verdicts = Verdicts(self._client, manager.clock, self._pods)
         self._candidates: dict[ObjectKey, tuple[str, Candidate]] = {}
+        self._most_candidates = _FEW_CANDIDATES
         controller = Controller("scheduler", manager, self.reconcile)
         controller.watches(PODS, _round, predicate=_matters).watches(NODES, _round)
         for scheduler in schedulers:
@@ -164,7 +166,7 @@ class Scheduler:
     def _waiting(self) -> list[Candidate]:
         """The pods without a node; those that are assumed to have one by now are left out."""
         found = list(self._candidates_at(_WAITING))
-        self._forget_others(found)
+        self._forget_gone()
         return [candidate for candidate in found if candidate.key not in self._assumed]
 
     def _placed(self) -> list[Candidate]:
@@ -202,10 +204,11 @@ class Scheduler:
             self._candidates[key] = (pod.resource_version, known)
         return known
 
-    def _forget_others(self, waiting: list[Candidate]) -> None:
-        """Keep no more than what is there."""
-        if len(self._candidates) > 2 * len(waiting) + 1000:
+    def _forget_gone(self) -> None:
+        """Drop the candidates whose pods are gone, now and then: at the cost of one look per candidate read."""
+        if len(self._candidates) > self._most_candidates:
             self._candidates = {key: entry for key, entry in self._candidates.items() if self._pods.peek(key)}
+            self._most_candidates = 2 * len(self._candidates) + _FEW_CANDIDATES
 
 
 def register(manager: Manager, node_name: str, gates: FeatureGates = DEFAULT_FEATURE_GATES) -> Scheduler:
