@@ -53,9 +53,11 @@ class Faults:
             await anyio.sleep(_PERIOD)
             async with self.calm:
                 began = datetime.now(UTC)
-                with self.balancer.cut():
-                    await anyio.sleep(outage)
-                self.windows.append((began, datetime.now(UTC) + _AFTERMATH))
+                try:
+                    with self.balancer.cut():
+                        await anyio.sleep(outage)
+                finally:  # also of an outage in which the soak ends
+                    self.windows.append((began, datetime.now(UTC) + _AFTERMATH))
 
     def complaints(self, log: Iterable[str]) -> Counter[str]:
         """Lines of a log that tell of trouble which nobody injected, by their text."""

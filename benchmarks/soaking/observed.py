@@ -28,8 +28,9 @@ FEWEST = 100
 """Objects of a type that are counted."""
 _FEWEST_ENTRIES = 10
 """Of collections that are counted."""
-CHANGES = 10
-"""That the API server remembers for each entry of a cache, for watches that broke: those of about ten seconds."""
+CHANGES = 3
+"""That the API server remembers of each kind for each entry of a cache. A training changes objects of most kinds that
+often: with more, what is remembered of the others still grows after the first rest."""
 _LINE_BYTES = 256
 """Of a short event of a watch; bytes of events are bounded, not their number."""
 _COLLECTIONS = (dict, list, set, deque)
