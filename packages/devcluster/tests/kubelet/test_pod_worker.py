@@ -250,6 +250,7 @@ async def test_plain_refuses_unreachable_volumes(
             return
         assert (status["phase"], status["reason"]) == ("Failed", "Unsupported")
         assert complaint in status["message"]
+        assert "run the cluster as root, or allow user namespaces" in status["message"]
 
 
 @pytest.mark.parametrize(

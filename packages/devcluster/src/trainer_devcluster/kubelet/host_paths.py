@@ -104,11 +104,11 @@ def unreachable_mount(container: Mapping[str, Any]) -> str | None:
     targets = [target for target in targets if target != SERVICE_ACCOUNT]
     for target in targets:
         if not directory or not target.is_relative_to(directory):
-            return f"{target} is not workingDir or below it, and this machine allows no mount namespaces"
+            return f"{target} is not workingDir or below it"
     for target in targets:
         # A link to one volume would be made inside another, perhaps through a link that a pod has left there.
         if any(target in other.parents for other in targets):
-            return f"{target} has other mounts below it, and this machine allows no mount namespaces"
+            return f"{target} has other mounts below it"
     return None
 
 

@@ -77,23 +77,21 @@ _NO_LIMIT = "volumes share the space of the machine"
 _HOOKS = ("postStart", "preStop")
 
 
-def unsupported_fields(pod: Object, *, isolated: bool) -> list[str]:
-    """Fields for which the dev cluster refuses the pod, each with what to know about it.
-
-    Args:
-        pod: the pod.
-        isolated: whether containers have mount namespaces.
-    """
+def unsupported_fields(pod: Object) -> list[str]:
+    """Fields for which the dev cluster refuses the pod, each with what to know about it."""
     spec = pod["spec"]
     problems = [f"spec.{field} ({why})" for field, why in _POD_FIELDS.items() if spec.get(field)]
     for path, container in _containers(spec):
         problems += [f"{path}.{field} ({why})" for field, why in _CONTAINER_FIELDS.items() if container.get(field)]
         problems += [f"{path}.{problem}" for problem in (*_of_probes(container), *_of_lifecycle(container))]
         problems += [f"{path}.restartPolicyRules{problem}" for problem in _of_rules(container)]
-        unreachable = None if isolated else unreachable_mount(container)
-        if unreachable is not None:
-            problems.append(f"{path}.volumeMounts ({unreachable})")
     return problems
+
+
+def unreachable_mounts(pod: Object) -> list[str]:
+    """Volume mounts that are possible only where containers have mount namespaces, each with the reason."""
+    found = ((path, unreachable_mount(container)) for path, container in _containers(pod["spec"]))
+    return [f"{path}.volumeMounts ({why})" for path, why in found if why is not None]
 
 
 def _of_probes(container: Mapping[str, Any]) -> Iterator[str]:

@@ -26,6 +26,7 @@ from trainer_devcluster.kubelet.pod_spec import (
     grace_period,
     ignored_fields,
     specified_grace_period,
+    unreachable_mounts,
     unsupported_fields,
 )
 from trainer_devcluster.kubelet.pod_status import PodRecord, StatusBuilder, StatusWriter
@@ -36,6 +37,10 @@ from trainer_devcluster.kubelet.volumes import PodVolumes, ReadyVolume
 
 log = structlog.get_logger(__name__)
 
+_NO_MOUNT_NAMESPACES = (
+    "this machine allows no mount namespaces; run the cluster as root, or allow user namespaces, such as with "
+    "`sysctl kernel.apparmor_restrict_unprivileged_userns=0` on Ubuntu"
+)
 _LOST = "The container could not be located when the pod was terminated"
 
 
@@ -118,9 +123,11 @@ class PodWorker:
         self._publish()
 
     async def _live(self) -> None:
-        problems = unsupported_fields(self._pod, isolated=self._host.network.isolated)
-        if problems:
+        if problems := unsupported_fields(self._pod):
             self._fail("Unsupported", f"The dev cluster does not support {'; '.join(problems)}: remove it from the pod")
+            return
+        if not self._host.network.isolated and (problems := unreachable_mounts(self._pod)):
+            self._fail("Unsupported", f"{'; '.join(problems)}: {_NO_MOUNT_NAMESPACES}")
             return
         if self._record.cannot_go_on:
             # As after a restart of a node: there is no sandbox any more, and none is made for such a pod.
