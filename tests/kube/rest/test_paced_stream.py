@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
+import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeAlias
@@ -370,6 +372,37 @@ async def test_a_connection_keeps_no_bodies(tls: bool) -> None:
                     assert b"".join([found async for found in chunks]) == b"one\n"
             assert len(server.peers) == 1
             assert _bodies() - before <= 1
+
+
+async def test_a_connection_that_is_lost_after_a_log(caplog: pytest.LogCaptureFixture) -> None:
+    """The exception with which it ends is nobody's: asyncio does not complain that it was not retrieved."""
+    with anyio.fail_after(20):
+        await _read_and_lose()
+    gc.collect()
+    assert "never retrieved" not in caplog.text
+
+
+async def _read_and_lose() -> None:
+    go_on, is_read = anyio.Event(), anyio.Event()
+
+    async def script(peer: Peer) -> None:
+        await peer.send(HEAD)
+        await go_on.wait()
+        await peer.send(chunk(b"one\n"), END)
+        await is_read.wait()
+        reset = struct.pack("ii", 1, 0)
+        peer.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+        peer.writer.transport.abort()
+
+    async with LogServer(script, tls=False).running() as server, connected(server, PatientClock()) as transport:
+        async with transport.stream(LOG) as chunks:
+            go_on.set()
+            assert b"".join([found async for found in chunks]) == b"one\n"
+        is_read.set()
+        await server.peers[0].closed.wait()
+        await settle()
+        async with transport.stream(LOG):  # takes the lost connection out of the pool
+            pass
 
 
 def _bodies() -> int:

@@ -82,11 +82,17 @@ def end_with_connection(response: aiohttp.ClientResponse) -> None:
         return
     body = response.content
 
-    def fail(closed: asyncio.Future[None]) -> None:
-        closed.exception()
+    def fail(_: asyncio.Future[None]) -> None:
         if not body.is_eof() and body.exception() is None:
             body.set_exception(aiohttp.ClientError("the server sent what is not HTTP/1.1 as it should be"))
 
+    closed.remove_done_callback(_retrieve)
+    closed.add_done_callback(_retrieve)
     closed.add_done_callback(fail)
     # The connection may serve many more requests, whose bodies it would keep.
     body.on_eof(partial(closed.remove_done_callback, fail))
+
+
+def _retrieve(closed: asyncio.Future[None]) -> None:
+    """Take the exception with which a connection was lost; asyncio logs one that nobody takes."""
+    closed.exception()
