@@ -228,7 +228,7 @@ def test_cell_of_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_without_source() -> None:
     """Nobody can send what was typed into an interpreter."""
     scope: dict[str, Any] = {}
-    exec("def typed(): pass", scope)
+    exec(compile("def typed(): pass", "<typed>", "exec"), scope)
     with pytest.raises(BadInputError, match="typed has no source that can be found: write it in a file, or in a cell"):
         function_call(scope["typed"])
 

@@ -71,3 +71,9 @@ def test_following_over_files(tmp_path: Path) -> None:
     assert reader.has_more()
     assert everything(reader) == [f"{number}.{line}" for number in (4, 5) for line in range(5)]
     assert not reader.has_more()
+
+
+def test_directory_that_is_gone(tmp_path: Path) -> None:
+    """With its pod a log may go at any moment."""
+    reader = RunLogReader(tmp_path / "container" / "0.log", LogFilter())
+    assert (reader.read(), reader.has_more()) == (b"", False)

@@ -8,6 +8,7 @@ import hashlib
 import logging
 import os
 import sqlite3
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -51,7 +52,7 @@ class Database:
     """Transactions on one database, each in a thread of its own.
 
     A synchronous driver in a thread serves SQLite, PostgreSQL and Alembic alike, and takes one change of threads for a
-    transaction instead of one for each statement.
+    transaction instead of one for each statement. Connections are kept until `close`, or until nothing refers to it.
 
     Args:
         url: `sqlite:///FILE`, or `postgresql://USER@HOST/NAME`.
@@ -66,6 +67,7 @@ class Database:
         # Writers of SQLite wait for each other anyway.
         self._turns = Semaphore(1 if self.is_sqlite else 4)
         self._engine = self._create_engine()
+        weakref.finalize(self, self._engine.dispose)
         self._right: RecordingRight | None = None
         self._recorded: DatabaseFile | None = None
 

@@ -15,10 +15,10 @@ container as much as a talkative one.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from os import SEEK_END
 from pathlib import Path
 from typing import BinaryIO
 
@@ -42,11 +42,15 @@ def log_file(log: Path, number: int) -> Path:
 
 def log_files(log: Path) -> dict[int, Path]:
     """All files of a log, by their number; reads a directory."""
-    found = {0: log} if log.exists() else {}
-    for path in log.parent.glob(f"{log.name}.*"):
-        suffix = path.name.rpartition(".")[2]
-        if suffix.isdigit():
-            found[int(suffix)] = path
+    try:
+        names = os.listdir(log.parent)  # noqa: PTH208 - with the pod, the directory may go at any moment; glob fails then
+    except FileNotFoundError:
+        return {}
+    found = {0: log} if log.name in names else {}
+    for name in names:
+        stem, _, number = name.rpartition(".")
+        if stem == log.name and number.isdigit():
+            found[int(number)] = log.with_name(name)
     return found
 
 
@@ -178,7 +182,7 @@ def _start_of_tail(files: Mapping[int, Path], count: int) -> tuple[int, int]:
 
 def _start_of_last_lines(file: BinaryIO, count: int) -> tuple[int, int]:
     """The offset at which the last complete lines begin, and how many of them are not in this file."""
-    start = file.seek(0, SEEK_END)
+    start = file.seek(0, os.SEEK_END)
     missing = count + 1  # the newline before those lines as well
     while start > 0:
         length = min(_TAIL_BYTES, start)
