@@ -73,7 +73,7 @@ def test_colours_in_a_pipe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 def test_say_leaves_text_alone(capsys: pytest.CaptureFixture[str]) -> None:
     """Text that looks like markup, or is longer than a line, is printed as it is."""
-    text = "[bold]x[/bold] :smile: " + "long " * 50
+    text = "[bold]x[/bold] :smile:" + " long" * 50
 
     say(text)
 
