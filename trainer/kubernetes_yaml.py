@@ -165,6 +165,10 @@ _Dumper.add_implicit_resolver(
 )
 _Dumper.add_implicit_resolver(_BOOLEAN, re.compile(r"[yYnN]$"), list("yYnN"))
 
+_TOO_DEEP = "not valid YAML: it is nested too deeply"
+_DEPTH = "nesting depth"
+"""What libyaml says of it since PyYAML 6.0.4; otherwise Python's stack ends."""
+
 
 def parse(text: str, *, aliases: bool = True) -> Iterator[object]:
     """The documents of a text, in time that is linear in its length; None for an empty one.
@@ -177,14 +181,17 @@ def parse(text: str, *, aliases: bool = True) -> Iterator[object]:
         while loader.check_node():
             yield loader.get_data()
     except yaml.MarkedYAMLError as error:
+        problem = str(error.problem or error.context)
+        if _DEPTH in problem:
+            raise YamlError(_TOO_DEEP) from None
         where = _place(error.problem_mark, text) if error.problem_mark else ""
-        raise YamlError(f"not valid YAML: {error.problem or error.context}", where) from None
+        raise YamlError(f"not valid YAML: {problem}", where) from None
     except yaml.YAMLError as error:
         raise YamlError(f"not valid YAML: {' '.join(str(error).split())}") from None
     except UnicodeEncodeError as error:
         raise YamlError(f"not valid YAML: character {error.start + 1} is half of one, which is no text") from None
     except RecursionError:
-        raise YamlError("not valid YAML: it is nested too deeply") from None
+        raise YamlError(_TOO_DEEP) from None
 
 
 def compose(text: str) -> yaml.Node | None:

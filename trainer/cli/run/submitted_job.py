@@ -182,6 +182,7 @@ class SubmittedJob:
                 for line in reader:
                     yield line.removesuffix("\n")
             except GeneratorExit:
+                reader.close()  # first: the loop, which has to cancel, may stand still in a write to the full pipe
                 writing.cancel()
                 raise
             finally:
