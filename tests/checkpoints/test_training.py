@@ -236,9 +236,10 @@ POD = {"JOB_COMPLETION_INDEX": "0", "HOSTNAME": "tune-node-0-0"}
             id="of-another-training",
         ),
         pytest.param(
-            "save = checkpoints.save\ncheckpoints.save = lambda state, step: save({'of': lambda: 0}, step)",
+            "import threading\nsave = checkpoints.save\n"
+            "checkpoints.save = lambda state, step: save({'of': threading.Lock()}, step)",
             "checkpoints",
-            "no checkpoint of step 1: AttributeError(",
+            "no checkpoint of step 1: TypeError(",
             id="a-state-that-cannot-be-saved",
         ),
     ],

@@ -47,7 +47,8 @@ class Cluster:
             with urllib.request.urlopen(request, context=self.context, timeout=30) as answer:
                 return int(answer.status)
         except urllib.error.HTTPError as error:
-            return error.code
+            with error:
+                return error.code
 
 
 @pytest.fixture(scope="module")

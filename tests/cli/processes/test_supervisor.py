@@ -46,7 +46,9 @@ async def test_command_that_ends_at_once(tmp_path: Path) -> None:
 
 async def test_command_runs_detached(tmp_path: Path) -> None:
     """The command runs in another session, with its output in the log, and is the process of the record."""
-    program = "import os, sys; print(os.getpid(), os.getsid(0)); print('oops', file=sys.stderr); sys.stdin.read()"
+    program = (
+        "import os, sys; print(os.getpid(), os.getsid(0), flush=True); print('oops', file=sys.stderr); sys.stdin.read()"
+    )
     started = await start(tmp_path, program)
 
     await wait_for_end(tmp_path / "run.json")
