@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Mapping
-from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -86,11 +85,14 @@ def end_with_connection(response: aiohttp.ClientResponse) -> None:
         if not body.is_eof() and body.exception() is None:
             body.set_exception(aiohttp.ClientError("the server sent what is not HTTP/1.1 as it should be"))
 
+    def forget() -> None:
+        closed.remove_done_callback(fail)
+
     closed.remove_done_callback(_retrieve)
     closed.add_done_callback(_retrieve)
     closed.add_done_callback(fail)
     # The connection may serve many more requests, whose bodies it would keep.
-    body.on_eof(partial(closed.remove_done_callback, fail))
+    body.on_eof(forget)
 
 
 def _retrieve(closed: asyncio.Future[None]) -> None:
