@@ -68,6 +68,9 @@ def test_both_parsers(loaders: Any, text: str, where: str) -> None:
             "a: 1\na: 2\n", "not valid YAML: the key 'a' is defined twice", "line 2, column 1", id="key twice"
         ),
         pytest.param("a: \x01", "not valid YAML: ", "", id="control character"),
+        pytest.param(
+            "nesting depth: 1\nnesting depth: 2", "not valid YAML: ", "line 2, column 1", id="key-of-the-user"
+        ),
         pytest.param("[" * 5000, "not valid YAML: it is nested too deeply", "", id="abyss"),
     ],
 )

@@ -166,7 +166,7 @@ _Dumper.add_implicit_resolver(
 _Dumper.add_implicit_resolver(_BOOLEAN, re.compile(r"[yYnN]$"), list("yYnN"))
 
 _TOO_DEEP = "not valid YAML: it is nested too deeply"
-_DEPTH = "nesting depth"
+_DEPTH = "exceeded maximum nesting depth"
 """What libyaml says of it since PyYAML 6.0.4; otherwise Python's stack ends."""
 
 
@@ -182,7 +182,7 @@ def parse(text: str, *, aliases: bool = True) -> Iterator[object]:
             yield loader.get_data()
     except yaml.MarkedYAMLError as error:
         problem = str(error.problem or error.context)
-        if _DEPTH in problem:
+        if problem == _DEPTH:
             raise YamlError(_TOO_DEEP) from None
         where = _place(error.problem_mark, text) if error.problem_mark else ""
         raise YamlError(f"not valid YAML: {problem}", where) from None

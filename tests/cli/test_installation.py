@@ -8,7 +8,7 @@ import pytest
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.cli.errors import CommandError, ExitCode
 from trainer.cli.installation import Installation, Installed, install_definitions, install_runtimes
-from trainer.cli.manifests import runtimes
+from trainer.cli.manifests import FIELD_MANAGER, runtimes
 from trainer.kube.errors import (
     ConflictError,
     ForbiddenError,
@@ -80,7 +80,9 @@ async def test_a_cluster_that_is_never_ready(client: FakeClient, clock: ManualCl
             await Installation(client, clock).run(runtimes(), 60)
         tasks.cancel_scope.cancel()
 
-    assert str(caught.value) == f"0 of {len(runtimes())} runtimes are applied after 60 s: {NO_WEBHOOK}"
+    assert str(caught.value) == (
+        f"0 of {len(runtimes())} runtimes are applied, and the next one is not after 60 s: {NO_WEBHOOK}"
+    )
     assert caught.value.exit_code is ExitCode.TIMEOUT
 
 
@@ -201,6 +203,32 @@ async def test_definitions_and_runtimes(client: FakeClient, clock: ManualClock) 
     }
     assert sorted(map(name_of, before)) == sorted(map(name_of, runtimes()))
     assert client.objects(CLUSTER_TRAINING_RUNTIMES) == before
+
+
+@pytest.mark.parametrize(
+    ("owners", "is_replaced"),
+    [
+        pytest.param([FIELD_MANAGER], True, id="ours"),
+        pytest.param(["somebody"], False, id="of-somebody-else"),
+        pytest.param([FIELD_MANAGER, "somebody"], False, id="of-both"),
+    ],
+)
+async def test_runtimes_of_before(
+    client: FakeClient, owners: list[str], is_replaced: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those whose spec differs are replaced where nobody else has applied them; others stay, and the user reads why."""
+    first, *others = runtimes()
+    for owner in owners:
+        await client.apply(CLUSTER_TRAINING_RUNTIMES, first, field_manager=owner)
+    before = await client.get(CLUSTER_TRAINING_RUNTIMES, name_of(first))
+    client.faults.fail(IMMUTABLE, verb="apply")
+
+    await install_runtimes(client)
+
+    after = await client.get(CLUSTER_TRAINING_RUNTIMES, name_of(first))
+    assert (uid_of(after) != uid_of(before)) is is_replaced
+    assert len(client.objects(CLUSTER_TRAINING_RUNTIMES)) == 1 + len(others)
+    assert (f"note: {name_of(first)} is refused: " in capsys.readouterr().err) is not is_replaced
 
 
 async def test_server_that_never_serves(client: FakeClient, clock: ManualClock) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated, Final
 
 import typer
 from rich.console import Console
@@ -16,13 +17,27 @@ from rich.text import Text
 
 from trainer.kube.logs.escaping import visible
 
+_ERASE_LINE: Final = "\r\x1b[2K"
+_unfinished: Final[list[str]] = []
+"""Lines without an end that this process shows on its terminal: one, while it does something that takes a while."""
+
 
 class _PlainConsole(Console):
     """Prints text without wrapping or markup; with colours only on a terminal, or where FORCE_COLOR asks for them."""
 
-    def __init__(self, *, stderr: bool = False) -> None:
-        # In a notebook text stays text.
-        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True, force_jupyter=False)
+    def __init__(self, *, stderr: bool = False, file: IO[str] | None = None) -> None:
+        super().__init__(
+            stderr=stderr,
+            file=file,
+            # What was opened to be read by a program stays without colours.
+            force_terminal=None if file is None else False,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            soft_wrap=True,
+            # In a notebook text stays text.
+            force_jupyter=False,
+        )
         # With FORCE_COLOR a pipe gets colours, but no lines that move.
         self.is_interactive = self.is_interactive and self.file.isatty()
 
@@ -39,6 +54,25 @@ def output() -> Console:
 def errors() -> Console:
     """Standard error."""
     return _PlainConsole(stderr=True)
+
+
+def writing_to(file: IO[str]) -> Console:
+    """A file or a pipe, without colours; a BrokenPipeError says that nobody reads the pipe any more."""
+    return _PlainConsole(file=file)
+
+
+@contextmanager
+def unfinished_line(console: Console, text: str) -> Iterator[None]:
+    """Show a line without an end on standard error, a terminal, and erase it at last; notes appear before it."""
+    console.file.write(text)
+    console.file.flush()
+    _unfinished.append(text)
+    try:
+        yield
+    finally:
+        _unfinished.remove(text)
+        console.file.write(_ERASE_LINE)
+        console.file.flush()
 
 
 def terminal_width(console: Console) -> int | None:
@@ -59,7 +93,14 @@ def complain(message: str) -> None:
 def note(message: str, *, kind: str = "note", style: str = "bold yellow") -> None:
     """Print one `note: ...` line, or one of another kind, to standard error."""
     line = Text(f"{kind}: ", style=style).append(printable(message), style="not bold default")
-    errors().print(line)
+    console = errors()
+    if not _unfinished:
+        console.print(line)
+        return
+    console.file.write(_ERASE_LINE)
+    console.print(line)
+    console.file.write(_unfinished[-1])
+    console.file.flush()
 
 
 def quote(origin: Path, lines: Iterable[str]) -> None:

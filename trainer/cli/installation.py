@@ -37,7 +37,7 @@ from trainer.v1alpha1.discovery import Version
 
 _ESTABLISHED_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.1
-_RUNTIMES_SECONDS: Final = 60.0
+_RUNTIME_SECONDS: Final = 30.0
 _TRANSIENT: Final = (
     NotFoundError,  # the kind is not served yet
     InternalError,  # a webhook of the kind does not answer yet, or is not trusted yet
@@ -89,16 +89,28 @@ class Installation:
     _reason: str = field(default="", init=False)
 
     async def run(self, objects: list[Object], timeout: float) -> dict[str, Installed]:
-        """Apply them all; returns the result of each, by name."""
+        """Apply them all; returns the result of each, by name.
+
+        What is interrupted after an outdated runtime was deleted is made good by the next run.
+
+        Args:
+            objects: the runtimes.
+            timeout: seconds for each of them.
+
+        Raises:
+            CommandError: one was not applied in time, usually since the cluster is not ready.
+        """
         outcomes: dict[str, Installed] = {}
-        async with move_on_after(self.clock, timeout) as scope:
-            for obj in objects:
+        for obj in objects:
+            self._reason = ""
+            async with move_on_after(self.clock, timeout) as scope:
                 outcomes[name_of(obj)] = await self._apply(obj)
-        if scope.cancelled_caught:
-            raise CommandError(
-                f"{len(outcomes)} of {len(objects)} runtimes are applied after {timeout:g} s: {self._reason}",
-                ExitCode.TIMEOUT,
-            )
+            if scope.cancelled_caught:
+                applied = f"{len(outcomes)} of {len(objects)} runtimes are applied"
+                reason = self._reason or "the cluster does not answer"
+                raise CommandError(
+                    f"{applied}, and the next one is not after {timeout:g} s: {reason}", ExitCode.TIMEOUT
+                )
         return outcomes
 
     async def _apply(self, obj: Object) -> Installed:
@@ -169,4 +181,4 @@ async def install_runtimes(client: Client, version: Version = "v2alpha1") -> Non
 
     Those of an older version are replaced; those of somebody else are left unchanged, and the user reads which.
     """
-    await Installation(client, force=True).run(await run_sync(runtimes, version), _RUNTIMES_SECONDS)
+    await Installation(client, force=True).run(await run_sync(runtimes, version), _RUNTIME_SECONDS)

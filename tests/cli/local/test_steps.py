@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import sys
 
 import pytest
 from rich.console import Console
 
+from trainer.cli.console import note
 from trainer.cli.local.steps import Steps
 from trainer_kube_testing.clock import ManualClock
 
@@ -26,6 +28,18 @@ async def test_terminal() -> None:
         ["start", "the", "cluster", "2.2", "s"],
         [],
     ]
+
+
+def test_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said during a step has a line of its own, before that of the step."""
+    shown = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", shown)
+
+    with Steps(Console(file=shown, force_terminal=True, force_interactive=True), ManualClock()).step("wait"):
+        note("look")
+
+    lines = [line.rpartition("\x1b[2K")[2].split() for line in shown.getvalue().split("\n")]
+    assert lines == [["note:", "look"], ["wait", "0.0", "s"], []]
 
 
 def test_pipe() -> None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 import trainer
 from tests.cli.conftest import finished, node_pod, train_job
@@ -100,6 +101,21 @@ def test_long_log_left_early(served: FakeClient) -> None:
 
     assert next(lines) == "x" * 1000
     lines.close()  # type: ignore[attr-defined]
+
+
+def test_progress_bar_left_early(served: FakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who stops reading while a bar is drawn keeps the stdout of the process, which Rich would point to nowhere."""
+    taken: list[Console] = []
+    monkeypatch.setattr(Console, "on_broken_pipe", lambda console: taken.append(console))  # noqa: PLW0108 - a method
+    pod = node_pod("demo", 0, phase="Running")
+    served.add({**pod, "metadata": {**pod["metadata"], "uid": "node"}})
+    log = served.log(pod["metadata"]["name"], "default", "trainer")
+    log.write(b"one\n 10%|#  |\r 20%|## |\r", Instant(START))
+    lines = submitted(served, state="Running").logs(follow=True)
+
+    assert next(lines) == "one"
+    lines.close()  # type: ignore[attr-defined]
+    assert taken == []
 
 
 def test_no_logs(served: FakeClient) -> None:

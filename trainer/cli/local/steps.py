@@ -7,10 +7,9 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
-from trainer.cli.console import errors
+from trainer.cli.console import errors, unfinished_line
 from trainer.kube.clock import Clock, SystemClock
 
-_ERASE_LINE = "\r\x1b[2K"
 _WIDTH = 44
 
 
@@ -33,14 +32,7 @@ class Steps:
             yield
             return
         begin = self._clock.monotonic()
-        self._write(f"{title} ...")
-        try:
+        with unfinished_line(self._console, f"{title} ..."):
             yield
-        except BaseException:
-            self._write(_ERASE_LINE)
-            raise
-        self._write(f"{_ERASE_LINE}{title:<{_WIDTH}} {self._clock.monotonic() - begin:5.1f} s\n")
-
-    def _write(self, text: str) -> None:
-        self._console.file.write(text)
+        self._console.file.write(f"{title:<{_WIDTH}} {self._clock.monotonic() - begin:5.1f} s\n")
         self._console.file.flush()

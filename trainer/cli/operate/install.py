@@ -86,7 +86,7 @@ def install_runtimes(
     timeout: Annotated[
         float,
         typer.Option(
-            min=0, metavar="SECONDS", help="How long to wait until their kind is served and admission answers."
+            min=0, metavar="SECONDS", help="How long to wait for each until its kind is served and admission answers."
         ),
     ] = 600,
     force: Annotated[

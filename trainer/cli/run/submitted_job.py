@@ -14,7 +14,7 @@ from anyio.from_thread import start_blocking_portal
 from rich.console import Console
 
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.cli.console import printable
+from trainer.cli.console import printable, writing_to
 from trainer.cli.current_cluster import ConnectedCluster, open_cluster
 from trainer.cli.errors import CommandError, GoneError
 from trainer.cli.jobs.find import find_train_job
@@ -171,7 +171,7 @@ class SubmittedJob:
         async def write() -> None:
             # A loop of its own, which a slow reader may hold up, as it does a command that writes into a pipe.
             with writer:
-                console = Console(file=writer, force_terminal=False, force_jupyter=False, soft_wrap=True)
+                console = writing_to(writer)
                 async with open_cluster(self._connection) as cluster:
                     job = await self._refresh(cluster)
                     await LogReader(cluster.client, job, request, console, SystemClock()).run()
