@@ -20,6 +20,29 @@ _RESET_PEAK = "5"
 """What proc(5) says to write to `clear_refs`."""
 
 
+class _Heap(ctypes.Structure):
+    """`struct mallinfo2` of glibc 2.33 and later, as mallinfo(3) describes it."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    )
+
+
+def malloc_bytes() -> int:
+    """Bytes that malloc has given to this process and not got back.
+
+    C libraries take their memory from there, such as OpenSSL, and Python takes what is larger than 512 bytes.
+    """
+    libc = ctypes.CDLL(None)
+    libc.mallinfo2.restype = _Heap
+    heap = libc.mallinfo2()
+    return int(heap.uordblks + heap.hblkhd)
+
+
 def resident_bytes() -> int:
     """Resident set size once garbage and free heap pages have gone back to the system."""
     gc.collect()

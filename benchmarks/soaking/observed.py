@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.process import resident_bytes
+from benchmarks.process import malloc_bytes, resident_bytes
 
 FEWEST = 100
 """Objects of a type that are counted."""
@@ -45,8 +45,10 @@ class Sample(msgspec.Struct, frozen=True):
     """By `time.monotonic()`."""
     rss: int
     """Resident bytes, without garbage and free heap pages."""
+    malloc: int
+    """Bytes that C libraries and large objects hold."""
     blocks: int
-    """Pieces of memory that Python objects hold."""
+    """Pieces of memory that small Python objects hold."""
     objects: int
     """Objects that the garbage collector knows, without those of the start."""
     tasks: int
@@ -62,7 +64,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 def sample() -> Sample:
     """Of this process; to be called in the thread of its event loop."""
-    rss = resident_bytes()
+    rss, malloc = resident_bytes(), malloc_bytes()
     blocks = sys.getallocatedblocks()
     objects = gc.get_objects()
     types = Counter(map(type, objects))
@@ -70,6 +72,7 @@ def sample() -> Sample:
     return Sample(
         moment=time.monotonic(),
         rss=rss,
+        malloc=malloc,
         blocks=blocks,
         objects=len(objects),
         tasks=len(asyncio.all_tasks(loop)) if loop is not None else 0,

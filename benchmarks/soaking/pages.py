@@ -14,6 +14,8 @@ _STAYS: Final = {"list": 60.0, "training": 5.0}
 """Seconds for which a page is open."""
 _PAUSE: Final = 1.0
 _BLOCK: Final = 2**16
+_OUTAGE: Final = frozenset({502, 503})
+"""What the dashboard answers while it does not reach the API server."""
 
 
 class Pages:
@@ -25,7 +27,10 @@ class Pages:
         """How often each kind of page was opened."""
         self.received = 0
         """Bytes."""
+        self.interrupted: Counter[str] = Counter()
+        """Pages that an outage kept from being read, by their kind."""
         self.refused: Counter[str] = Counter()
+        """Pages that ended otherwise than by being left, by their kind and why."""
 
     async def run(self) -> None:
         """Half of them look at lists, the others at one training after another, and at the history, until cancelled."""
@@ -60,7 +65,9 @@ class Pages:
                     session.get(f"{self._address}{path}", headers=headers) as answer,
                 ):
                     self.opened[kind] += 1
-                    if not answer.ok:
+                    if answer.status in _OUTAGE:
+                        self.interrupted[kind] += 1
+                    elif not answer.ok:
                         self.refused[f"{kind}: {answer.status}"] += 1
                     while block := await answer.content.read(_BLOCK):
                         self.received += len(block)

@@ -30,6 +30,7 @@ class Figure:
 
 FIGURES: Final = (
     Figure("memory (RSS)", lambda each: each.rss, _MIB, lambda value: f"{value / _MIB:.1f} MiB"),
+    Figure("malloc", lambda each: each.malloc, _MIB / 4, lambda value: f"{value / _MIB:.1f} MiB"),
     Figure("blocks of memory", lambda each: each.blocks, 100, lambda value: f"{value:,.0f}"),
     Figure("objects", lambda each: each.objects, 100, lambda value: f"{value:,.0f}"),
     Figure("tasks", lambda each: each.tasks, 1, lambda value: f"{value:.0f}"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -85,6 +85,8 @@ class Trainings:
         """Pods that run, by their uid."""
         self.created: Counter[str] = Counter()
         self.ended: Counter[str] = Counter()
+        self.seconds = 0.0
+        """In which trainings were created."""
         self.problems: list[str] = []
         """What did not come as it should."""
 
@@ -108,8 +110,11 @@ class Trainings:
         ):
             await self._client.create(CLUSTER_TRAINING_RUNTIMES, _runtime(name, behaviour, policy))
 
-    async def run(self, rate: float, spells: Sequence[float], rest: Callable[[], Awaitable[None]]) -> None:
-        """Create so many a second in each spell of so many seconds, wait until all of them are gone, and rest."""
+    async def run(self, rate: float, spells: Iterable[float], rest: Callable[[], Awaitable[None]]) -> None:
+        """Create so many a second in each spell of so many seconds, wait until all of them are gone, and rest.
+
+        The next spell is asked for after the rest.
+        """
         numbers = itertools.count()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._observe)
@@ -135,6 +140,7 @@ class Trainings:
                     lives.cancel_scope.cancel()
                     return False
                 number = next(numbers)
+                self.seconds += 1 / rate
                 lives.start_soon(self._live, KINDS[number % len(KINDS)], number)
         return True
 

@@ -22,6 +22,8 @@ _NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 _ROLES = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
 _BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
 _ROLE = "dashboard-benchmark"
+_DAY_SECONDS = 24 * 3600
+"""For which tokens are good: by default they are for an hour, which a run may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,8 @@ class BusyCluster:
         account["metadata"]["namespace"] = name
         await self.client.create(_ACCOUNTS, account)
         path = f"/api/v1/namespaces/{name}/serviceaccounts/{name}/token"
-        body: Object = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        body: Object = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
+        body["spec"] = {"expirationSeconds": _DAY_SECONDS}
         token: str = (await self.client.request("POST", path, body=body))["status"]["token"]
         return token
 

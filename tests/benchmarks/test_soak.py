@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from benchmarks.child import child
+from benchmarks.soak import Plan, spells
 from benchmarks.soaking.faults import Faults
 from benchmarks.soaking.observed import Sample
 from benchmarks.soaking.observed import sample as observed_sample
@@ -97,6 +99,26 @@ def test_noise_is_rarely_a_leak() -> None:
     assert sum(each.is_leak for each in found) <= 5
 
 
+@pytest.mark.parametrize(
+    ("blocks", "seconds"),
+    [
+        pytest.param([500] * 5, 600, id="flat"),
+        pytest.param([500, 600, 700, 800, 900, 900], 735, id="settles"),
+        pytest.param([500, 1000, 1500, 2000, 2500, 3000, 3500, 4000, 4500], 1140, id="leaks"),
+    ],
+)
+def test_spells(blocks: Sequence[int], seconds: float, tmp_path: Path) -> None:
+    """A run goes on while a figure has grown at each rest, but not without end."""
+    with child("manager", [sys.executable, "-c", "print('ready')"], tmp_path, ready="ready") as process:
+        subject, total = Subject(process, tmp_path / "samples", [process.log]), 0.0
+        rests = iter(blocks)
+        for spell in spells(Plan(600, rate=2, pages=2), [subject]):
+            total += spell
+            subject.rests.append([msgspec.structs.replace(sample(), moment=total, blocks=next(rests))])
+    assert total == pytest.approx(seconds)
+    assert next(rests, None) is None
+
+
 def test_too_few_rests() -> None:
     """A step cannot be told from growth with two."""
     with pytest.raises(ValueError, match="2 rests: a trend takes 3"):
@@ -104,7 +126,7 @@ def test_too_few_rests() -> None:
 
 
 def sample(**types: int) -> Sample:
-    return Sample(moment=0, rss=0, blocks=0, objects=0, tasks=0, files=0, threads=0, types=types)
+    return Sample(moment=0, rss=0, malloc=0, blocks=0, objects=0, tasks=0, files=0, threads=0, types=types)
 
 
 def test_grown() -> None:
@@ -121,7 +143,7 @@ def test_sample() -> None:
     other.by_metric = curves.by_metric
     found = observed_sample()
     assert found.entries["trainer.progress.curves.Curves.by_metric"] == 100
-    assert min(found.rss, found.blocks, found.objects, found.files, found.threads) > 0
+    assert min(found.rss, found.malloc, found.blocks, found.objects, found.files, found.threads) > 0
 
 
 async def test_a_process_that_ends(tmp_path: Path) -> None:
