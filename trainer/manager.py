@@ -50,7 +50,6 @@ from trainer.kube.metrics import Metrics
 from trainer.kube.objects import ObjectKey
 from trainer.kube.serving.certificates import CaBundle, CertificateSource, FileCertificates
 from trainer.kube.serving.rotation import CertificateRotator, service_names
-from trainer.kube.tls_buffers import limit_tls_buffers
 from trainer.kube.webhook.ca_injection import CaInjector
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 from trainer.plugins import BUILT_IN
@@ -220,7 +219,6 @@ async def run_manager(
         LeadershipLostError: another manager may be working.
         ShutdownError: reconciles did not end within the grace period.
     """
-    limit_tls_buffers()
     own_pod = ObjectKey(namespace, os.environ.get("POD_NAME", ""))
     with_image = await with_own_image(client, configuration.plugins, own_pod, SystemClock())
     plugins = await run_sync(enabled_plugins, with_image, served.version)

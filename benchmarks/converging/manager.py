@@ -20,6 +20,7 @@ from trainer.configuration.sections import LeaderElectionConfiguration, WebhookC
 from trainer.kube.client import DEFAULT_LIST, DEFAULT_WATCH, ListOptions, ObjectList, WatchEvent, WatchOptions
 from trainer.kube.clock import SystemClock
 from trainer.kube.logs.logs import configure_logging
+from trainer.kube.memory import limit_memory
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.controllers import ControllerSeries
 from trainer.kube.objects import Object
@@ -29,7 +30,6 @@ from trainer.kube.rest.connection import tune_garbage_collector
 from trainer.kube.rest.http import APPLY_CONTENT_TYPE, HttpClient
 from trainer.kube.rest.transport import Transport
 from trainer.kube.selection import EVERYTHING, Selection
-from trainer.kube.tls_buffers import limit_tls_buffers
 from trainer.manager import build_manager
 from trainer.webhooks.handlers import AdmissionHandlers
 
@@ -99,7 +99,7 @@ class Subject:
             port: of its webhooks; 0: neither webhooks nor leader election.
         """
         tune_garbage_collector()
-        limit_tls_buffers()
+        limit_memory()
         await anyio.to_thread.run_sync(AdmissionHandlers.prepare)
         started = anyio.Event()
         self._began = Effort.now()

@@ -23,6 +23,7 @@ from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.kube import Manager, configure_logging
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.client import DEFAULT_LOG, LogOptions
+from trainer.kube.memory import limit_memory
 from trainer.kube.resource import PODS
 from trainer.kube.rest.connection import tune_garbage_collector
 from trainer.kube.rest.credentials import FixedCredentials
@@ -30,7 +31,6 @@ from trainer.kube.rest.http import HttpClient
 from trainer.kube.rest.tls import ClientTls
 from trainer.kube.rest.transport import Endpoint, Transport
 from trainer.kube.selection import Selection
-from trainer.kube.tls_buffers import limit_tls_buffers
 from trainer.progress.controller import ProgressController, ProgressOptions
 
 TIMER = 0.01
@@ -150,7 +150,7 @@ class Subject:
 async def main() -> None:
     """Obey."""
     configure_logging(level="error")
-    limit_tls_buffers()
+    limit_memory()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     async with anyio.create_task_group() as tasks:

@@ -20,13 +20,13 @@ from tests.kube.certificates import Authority
 from tests.kube.serving.peers import REQUEST, Peer, Served, connected, serving
 from tests.kube.webhook.serving import client_context
 from trainer.kube.errors import ConfigurationError
+from trainer.kube.memory import limit_memory
 from trainer.kube.metrics import Metrics
 from trainer.kube.serving import connection
 from trainer.kube.serving.certificates import ServingCertificate
 from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 from trainer.kube.serving.tls import ServingTls
-from trainer.kube.tls_buffers import limit_tls_buffers
 from trainer_kube_testing import ManualClock, eventually, no_stray_tasks, settle
 
 AUTHORITY = Authority()
@@ -434,7 +434,7 @@ async def test_handshakes_give_way() -> None:
 async def test_tls_connection_weighs_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hundreds of them fit into some megabytes."""
     monkeypatch.setattr(SSLProtocol, "max_size", SSLProtocol.max_size)
-    limit_tls_buffers()
+    limit_memory()
     tls = await tls_of_server()
     context = client_context(AUTHORITY.pem)
     async with serving(tls.context) as served, AsyncExitStack() as stack:

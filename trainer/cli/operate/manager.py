@@ -19,6 +19,7 @@ from trainer.framework.startup.discovery import make_registry
 from trainer.kube.clock import SystemClock
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
+from trainer.kube.memory import limit_memory
 from trainer.kube.metrics import Metrics
 from trainer.kube.rest.connection import ConnectionOptions, connect
 from trainer.manager import enabled_plugins, run_manager
@@ -62,6 +63,7 @@ def manager(
     if kubeconfig is not None and not kubeconfig.is_file():
         raise BadInputError(f"--kubeconfig: there is no file {kubeconfig}")
     configure_logging(json=configuration.logging.as_json, level=configuration.logging.level)
+    limit_memory()
     qps, burst = configuration.client_connection.limit or (None, None)
     connection = ConnectionOptions(kubeconfig=kubeconfig, context=context, qps=qps, burst=burst)
 

@@ -15,8 +15,8 @@ import aiohttp
 import anyio.lowlevel
 
 from trainer.kube.clock import Clock
+from trainer.kube.memory import shrink_tls_buffer
 from trainer.kube.rest.fair_scheduler import FairScheduler
-from trainer.kube.tls_buffers import shrink_tls_buffer
 
 READ_SIZE = 16 * 1024
 """Bytes that one read takes before it has to pause, though more has come: a millisecond of work."""

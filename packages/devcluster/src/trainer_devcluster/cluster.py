@@ -24,11 +24,11 @@ from trainer.kube.errors import AlreadyExistsError, KubeError
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.manager import Manager
 from trainer.kube.manager.signals import run_until_signal
+from trainer.kube.memory import limit_memory
 from trainer.kube.objects import Object, is_condition_true, name_of
 from trainer.kube.quantity import parse_amounts
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer.kube.rest.connection import ConnectionOptions, connect
-from trainer.kube.tls_buffers import limit_tls_buffers
 from trainer_devcluster import apiserver, controllers, kubelet, scheduler
 from trainer_devcluster.apiserver.server import ServerOptions, serve
 from trainer_devcluster.apiserver.storage.data_directory import write_private
@@ -85,7 +85,7 @@ def run_cluster(options: ClusterOptions) -> None:
     Raises:
         ExceptionGroup: of OSError, if the port is taken or a file cannot be written; of KubeError, if a part failed.
     """
-    limit_tls_buffers()
+    limit_memory()
 
     async def command() -> int:
         await _serve_and_control(options)

@@ -13,6 +13,7 @@ from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.options import Context, Kubeconfig
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
+from trainer.kube.memory import limit_memory
 from trainer.kube.rest.connection import ConnectionOptions, connect
 from trainer_dashboard.access.cluster_authenticator import GROUP_HEADER, USER_HEADER, Proxy
 from trainer_dashboard.cluster_server import ClusterServer, ClusterServerOptions
@@ -104,6 +105,7 @@ def dashboard_server(
         proxy=proxy if proxy.has_certificate or secret else None,
     )
     configure_logging(json=True, level="info")
+    limit_memory()
 
     async def run() -> int:
         async with connect(ConnectionOptions(kubeconfig=kubeconfig, context=context)) as client:

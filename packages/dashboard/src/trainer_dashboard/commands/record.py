@@ -24,6 +24,7 @@ from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.health import HealthChecks
 from trainer.kube.manager.health_server import HealthServer
 from trainer.kube.manager.signals import run_until_signal
+from trainer.kube.memory import limit_memory
 from trainer.kube.quantity import parse_quantity, quantity_problem
 from trainer_dashboard.commands.history_database import RECORDING, DatabaseUrl, database_of
 from trainer_dashboard.history.notifications import Webhook
@@ -88,6 +89,7 @@ def record(
     age = parse_duration(retain, option="--retain").total_seconds()
     retention = RetentionOptions(age, int(parse_quantity(retain_size)))
     configure_logging(json=None, level="info")
+    limit_memory()
     options = current_cluster(kubeconfig, context, pod_first=True)
 
     async def run() -> int:

@@ -1,25 +1,33 @@
-"""How much memory asyncio takes for a TLS connection.
+"""How much memory a process that runs for long keeps beside what it uses.
 
-The buffer into which it reads is most of what a connection weighs, and asyncio has no option for its size. Tests notice
-if a version of Python moves it.
+The buffer into which asyncio reads is most of what a TLS connection weighs, and asyncio has no option for its size.
+Tests notice if a version of Python moves it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 from asyncio.sslproto import SSLProtocol
 from typing import Any
 
 TLS_BUFFER_SIZE = 32 * 1024
 SMALLEST_BUFFER = 4 * 1024
+_M_ARENA_MAX = -8
+"""Of malloc.h."""
 
 
-def limit_tls_buffers() -> None:
-    """Have asyncio read TLS connections of this process into 32 KiB instead of 256 KiB each.
+def limit_memory() -> None:
+    """Have this process keep little memory that it does not use; to be called once, when it starts.
 
-    A server keeps hundreds of them. To be called once, by what composes a process.
+    * asyncio reads TLS connections, of which a server keeps hundreds, into 32 KiB instead of 256 KiB each.
+    * glibc gives all threads memory from one heap. It would have up to eight for each processor, and what is free in
+      one serves no thread of another. Threads of Python take turns, so that they seldom wait for a heap.
     """
     SSLProtocol.max_size = TLS_BUFFER_SIZE
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt"):  # not in musl, which has one heap
+        libc.mallopt(_M_ARENA_MAX, 1)
 
 
 def shrink_tls_buffer(transport: asyncio.Transport) -> None:
