@@ -4,9 +4,9 @@ A dev cluster whose pods are fake, a manager with its webhooks, a recorder with 
 pages run as processes of their own. What containers print is written by this process to the files from which the
 cluster serves logs. Now and then all connections to the API server break. After the first tenth of the time, and four
 times later, nothing is created until all trainings are gone, and each process says what it holds. While a figure has
-grown at each rest, the run goes on, since a leak grows at all of them and what settles or wanders does not. The run
-fails if a figure grows by more than 1 % an hour from each rest to the next, if a training does not end as it should,
-or if a log tells of trouble that was not injected.
+grown at each rest, the run goes on, since what leaks grows at the next as well and what settles or wanders does not.
+The run fails if a figure grows by more than 1 % an hour from each rest to the next, if a training does not end as it
+should, or if a log or a page tells of trouble that was not injected.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from benchmarks.soaking.faults import Faults
 from benchmarks.soaking.observed import CHANGES
 from benchmarks.soaking.pages import Pages
 from benchmarks.soaking.processes import Processes, Subject, running
-from benchmarks.soaking.report import grown, show, trends
+from benchmarks.soaking.report import grown, leaks, show, trends
 from benchmarks.soaking.trainings import Trainings
 from benchmarks.watching.cluster import BusyCluster
 from trainer.kube.manager.manager import Manager
@@ -93,7 +93,7 @@ class Outcome:
     faults: Faults
 
 
-async def soak(processes: Processes, plan: Plan) -> Outcome:
+async def soak(console: Console, processes: Processes, plan: Plan) -> Outcome:
     """Let trainings come and go while processes are sampled."""
     async with connect(ConnectionOptions(kubeconfig=processes.kubeconfig)) as client:
         manager = Manager(client)
@@ -110,17 +110,19 @@ async def soak(processes: Processes, plan: Plan) -> Outcome:
             tasks.start_soon(containers.run)
             tasks.start_soon(pages.run)
             tasks.start_soon(faults.run, _RESTART_AFTER)
-            await trainings.run(plan.rate, spells(plan, subjects), partial(_rest, subjects, faults))
+            await trainings.run(plan.rate, spells(plan, subjects, console), partial(_rest, subjects, faults))
             tasks.cancel_scope.cancel()
     return Outcome(trainings, containers, pages, faults)
 
 
-def spells(plan: Plan, subjects: Sequence[Subject]) -> Iterator[float]:
+def spells(plan: Plan, subjects: Sequence[Subject], console: Console) -> Iterator[float]:
     """Seconds until each rest: those of the plan, and then more while a figure of a process has grown at each rest."""
     yield from plan.spells
     for _ in range(_FURTHER_RESTS):
-        if not any(figure.is_leak for subject in subjects for figure in trends(subject.rests).values()):
+        doubts = [f"{name} of the {subject.name}" for subject in subjects for name in leaks(subject.rests)]
+        if not doubts:
             return
+        console.print(f"one more rest, since it has grown at each: {', '.join(doubts)}", highlight=False)
         yield plan.spells[-1]
 
 
@@ -153,15 +155,15 @@ def judge(console: Console, processes: Processes, outcome: Outcome) -> list[str]
             wrong.append(f"{subject.name}: {error}")
             continue
         show(console, subject.name, found)
-        leaks = [figure.name for figure, each in found.items() if each.is_leak]
-        if leaks:
+        if growing := leaks(subject.rests):
             wrong.append(
-                f"{subject.name}: {', '.join(leaks)} grow; {', '.join(grown(subject.rests[0], subject.rests[-1]))}"
+                f"{subject.name}: {', '.join(growing)} grow; {', '.join(grown(subject.rests[0], subject.rests[-1]))}"
             )
         log = [line for file in subject.logs for line in file.read_text(errors="replace").splitlines()]
         wrong += [f"{subject.name} says {many} times: {text}" for text, many in outcome.faults.complaints(log).items()]
     wrong += outcome.trainings.problems
-    wrong += [f"the dashboard did not show {many} times: {text}" for text, many in outcome.pages.refused.items()]
+    refused = outcome.pages.refused + outcome.faults.unexplained(outcome.pages.interrupted)
+    wrong += [f"the dashboard refused {many} pages: {text}" for text, many in refused.items()]
     return wrong
 
 
@@ -174,7 +176,7 @@ def _summary(processes: Processes, outcome: Outcome) -> str:
     return (
         f"{created} trainings in {seconds / 60:g} minutes, {ended} as they should; {outcome.containers.total} "
         f"lines of progress, {outcome.pages.opened.total()} pages opened ({outcome.pages.received / 2**20:.1f} MiB; an "
-        f"outage kept {outcome.pages.interrupted.total()} from being read), "
+        f"outage kept {len(outcome.pages.interrupted)} from being read), "
         f"{len(outcome.faults.windows)} outages, of which the first was a restart; history {database:.1f} MiB; "
         f"processors: {cpu}"
     )
@@ -196,7 +198,7 @@ def main(
         tempfile.TemporaryDirectory() if logs is None else nullcontext(logs) as directory,
         running(Path(directory), plan.entries) as processes,
     ):
-        outcome = anyio.run(soak, processes, plan)
+        outcome = anyio.run(soak, console, processes, plan)
         wrong = judge(console, processes, outcome)
         console.print(_summary(processes, outcome), highlight=False)
     for each in wrong[:_MOST_ERRORS]:

@@ -149,8 +149,8 @@ class Subject:
 
 async def main() -> None:
     """Obey."""
-    configure_logging(level="error")
     limit_memory()
+    configure_logging(level="error")
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     async with anyio.create_task_group() as tasks:

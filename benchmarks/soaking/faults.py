@@ -71,12 +71,18 @@ class Faults:
                 found[f"{entry['level']}: {entry.get('event')}"] += 1
         return found
 
+    def unexplained(self, failures: Iterable[tuple[datetime, str]]) -> Counter[str]:
+        """What has failed while there was no outage, by its text."""
+        return Counter(text for moment, text in failures if not self._is_in_outage(moment))
+
     def _is_explained(self, entry: dict[str, str]) -> bool:
         if entry.get("logger") == _BUSY or entry.get("event") == _SHORT_HISTORY:
             return True
         if "exception" in entry:  # no outage is an error of the program
             return False
-        moment = datetime.fromisoformat(entry["timestamp"])
+        return self._is_in_outage(datetime.fromisoformat(entry["timestamp"]))
+
+    def _is_in_outage(self, moment: datetime) -> bool:
         return any(began <= moment <= ended for began, ended in self.windows)
 
 

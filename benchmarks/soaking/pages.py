@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import UTC, datetime
 from typing import Final
 
 import aiohttp
@@ -27,10 +28,10 @@ class Pages:
         """How often each kind of page was opened."""
         self.received = 0
         """Bytes."""
-        self.interrupted: Counter[str] = Counter()
-        """Pages that an outage kept from being read, by their kind."""
+        self.interrupted: list[tuple[datetime, str]] = []
+        """When which pages ended as they do in an outage."""
         self.refused: Counter[str] = Counter()
-        """Pages that ended otherwise than by being left, by their kind and why."""
+        """Pages that ended otherwise, and not by being left, by their kind and why."""
 
     async def run(self) -> None:
         """Half of them look at lists, the others at one training after another, and at the history, until cancelled."""
@@ -66,7 +67,7 @@ class Pages:
                 ):
                     self.opened[kind] += 1
                     if answer.status in _OUTAGE:
-                        self.interrupted[kind] += 1
+                        self.interrupted.append((datetime.now(UTC), f"{kind}: {answer.status}"))
                     elif not answer.ok:
                         self.refused[f"{kind}: {answer.status}"] += 1
                     while block := await answer.content.read(_BLOCK):

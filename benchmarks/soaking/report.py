@@ -49,6 +49,11 @@ def trends(rests: Sequence[Sequence[Sample]]) -> dict[Figure, Trend]:
     }
 
 
+def leaks(rests: Sequence[Sequence[Sample]]) -> list[str]:
+    """The names of the figures that leak."""
+    return [figure.name for figure, each in trends(rests).items() if each.is_leak]
+
+
 def show(console: Console, name: str, found: dict[Figure, Trend]) -> None:
     """Print the table of a process."""
     table = Table("figure", "at rest", "an hour", "at least", "found from", "", title=name, title_justify="left")

@@ -5,10 +5,12 @@ import statistics
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 from pathlib import Path
 
 import msgspec
 import pytest
+from rich.console import Console
 
 from benchmarks.child import child
 from benchmarks.soak import Plan, spells
@@ -103,20 +105,25 @@ def test_noise_is_rarely_a_leak() -> None:
     ("blocks", "seconds"),
     [
         pytest.param([500] * 5, 600, id="flat"),
+        pytest.param([10**6, 10**6 + 200, 10**6 + 400, 10**6 + 600, 10**6 + 800], 600, id="below-the-limit"),
         pytest.param([500, 600, 700, 800, 900, 900], 735, id="settles"),
         pytest.param([500, 1000, 1500, 2000, 2500, 3000, 3500, 4000, 4500], 1140, id="leaks"),
     ],
 )
 def test_spells(blocks: Sequence[int], seconds: float, tmp_path: Path) -> None:
     """A run goes on while a figure has grown at each rest, but not without end."""
-    with child("manager", [sys.executable, "-c", "print('ready')"], tmp_path, ready="ready") as process:
-        subject, total = Subject(process, tmp_path / "samples", [process.log]), 0.0
-        rests = iter(blocks)
-        for spell in spells(Plan(600, rate=2, pages=2), [subject]):
+    command = [sys.executable, "-c", "import time; print('ready', flush=True); time.sleep(60)"]
+    output, total, rests = StringIO(), 0.0, iter(blocks)
+    with child("manager", command, tmp_path, ready="ready") as process:
+        subject = Subject(process, tmp_path / "samples", [process.log])
+        for spell in spells(Plan(600, rate=2, pages=2), [subject], Console(file=output, width=120)):
             total += spell
             subject.rests.append([msgspec.structs.replace(sample(), moment=total, blocks=next(rests))])
     assert total == pytest.approx(seconds)
     assert next(rests, None) is None
+    assert output.getvalue().count("one more rest, since it has grown at each: blocks of memory of the manager") == (
+        len(blocks) - 5
+    )
 
 
 def test_too_few_rests() -> None:
@@ -186,3 +193,11 @@ def test_complaints(log: Sequence[str], complaints: dict[str, int] | int) -> Non
         faults = Faults(balancer, windows=[(BEGAN, BEGAN + timedelta(seconds=30))])
         found = faults.complaints(log)
     assert (found if isinstance(complaints, dict) else found.total()) == complaints
+
+
+def test_pages_that_fail() -> None:
+    """An outage explains what has failed during it, and nothing else."""
+    with Balancer([1]) as balancer:
+        faults = Faults(balancer, windows=[(BEGAN, BEGAN + timedelta(seconds=30))])
+    failures = [(BEGAN + timedelta(seconds=second), "history: 503") for second in (1, 29, 31)]
+    assert faults.unexplained(failures) == {"history: 503": 1}

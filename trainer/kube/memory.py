@@ -7,7 +7,6 @@ Tests notice if a version of Python moves it.
 from __future__ import annotations
 
 import asyncio
-import ctypes
 from asyncio.sslproto import SSLProtocol
 from typing import Any
 
@@ -18,15 +17,19 @@ _M_ARENA_MAX = -8
 
 
 def limit_memory() -> None:
-    """Have this process keep little memory that it does not use; to be called once, when it starts.
+    """Have this process keep little memory that it does not use; to be called once, before the first thread starts.
+
+    Logging as JSON starts one, so that this comes before `configure_logging`: a heap that a thread has stays.
 
     * asyncio reads TLS connections, of which a server keeps hundreds, into 32 KiB instead of 256 KiB each.
     * glibc gives all threads memory from one heap. It would have up to eight for each processor, and what is free in
       one serves no thread of another. Threads of Python take turns, so that they seldom wait for a heap.
     """
     SSLProtocol.max_size = TLS_BUFFER_SIZE
+    import ctypes  # noqa: PLC0415 - not every client needs it
+
     libc = ctypes.CDLL(None)
-    if hasattr(libc, "mallopt"):  # not in musl, which has one heap
+    if hasattr(libc, "mallopt"):  # musl and macOS have none
         libc.mallopt(_M_ARENA_MAX, 1)
 
 

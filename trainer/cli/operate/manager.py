@@ -62,8 +62,8 @@ def manager(
         return
     if kubeconfig is not None and not kubeconfig.is_file():
         raise BadInputError(f"--kubeconfig: there is no file {kubeconfig}")
-    configure_logging(json=configuration.logging.as_json, level=configuration.logging.level)
     limit_memory()
+    configure_logging(json=configuration.logging.as_json, level=configuration.logging.level)
     qps, burst = configuration.client_connection.limit or (None, None)
     connection = ConnectionOptions(kubeconfig=kubeconfig, context=context, qps=qps, burst=burst)
 

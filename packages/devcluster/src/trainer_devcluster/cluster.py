@@ -85,7 +85,6 @@ def run_cluster(options: ClusterOptions) -> None:
     Raises:
         ExceptionGroup: of OSError, if the port is taken or a file cannot be written; of KubeError, if a part failed.
     """
-    limit_memory()
 
     async def command() -> int:
         await _serve_and_control(options)
@@ -252,6 +251,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the dev cluster; returns the exit code."""
     parsed = parse_arguments(sys.argv[1:] if arguments is None else arguments)
+    limit_memory()
     configure_logging()
     with ExitStack() as stack:
         data_dir = parsed.data_dir

@@ -18,6 +18,7 @@ from trainer.cli.processes.state_directory import existing_clusters
 from trainer.explain.target import CommandOptions
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import ConfigurationError
+from trainer.kube.memory import limit_memory
 from trainer.kube.rest.connection import ConnectionOptions, contexts_of
 from trainer_dashboard.access.authenticator import LoopbackAuthenticator
 from trainer_dashboard.commands.history_database import DatabaseUrl, database_of
@@ -50,6 +51,7 @@ def dashboard(
     the command runs. Without --namespace the page shows all namespaces, or that of the context where you may not list
     all of them. Of trainings that are gone it shows what a recorder has kept in the history.
     """
+    limit_memory()
     opened = database_of(database)
     connection = current_cluster(kubeconfig, context)
     # The page may be open for longer than its context is the current one.

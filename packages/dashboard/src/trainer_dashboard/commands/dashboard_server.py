@@ -104,8 +104,8 @@ def dashboard_server(
         client_ca=proxy_client_ca,
         proxy=proxy if proxy.has_certificate or secret else None,
     )
-    configure_logging(json=True, level="info")
     limit_memory()
+    configure_logging(json=True, level="info")
 
     async def run() -> int:
         async with connect(ConnectionOptions(kubeconfig=kubeconfig, context=context)) as client:

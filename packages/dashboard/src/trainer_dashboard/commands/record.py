@@ -88,8 +88,8 @@ def record(
     webhook = _webhook(notify_url.strip(), notify_url_file, notify_on, with_trials=notify_trials)
     age = parse_duration(retain, option="--retain").total_seconds()
     retention = RetentionOptions(age, int(parse_quantity(retain_size)))
-    configure_logging(json=None, level="info")
     limit_memory()
+    configure_logging(json=None, level="info")
     options = current_cluster(kubeconfig, context, pod_first=True)
 
     async def run() -> int:
