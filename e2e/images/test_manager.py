@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import time
 import tomllib
 import urllib.request
 from collections.abc import Callable, Sequence
@@ -139,11 +140,13 @@ def test_a_training(image: Container, cluster: Cluster, tmp_path: Path) -> None:
     replica.command = image.command(*options, reads=[given])
     before = image.files()
     cluster.manager.stop()
+    began = time.monotonic()
     try:
         replica.start(ready="started manager")
         address = replica.configuration["health"]["healthProbeBindAddress"]
         with urllib.request.urlopen(f"http://{address}/healthz", timeout=20) as answer:
             assert answer.status == 200
+        print(f"the manager is healthy after {time.monotonic() - began:.1f} s")  # noqa: T201 -- a result, as the size is
         cluster.apply(train_job("from-the-image", "print('trained')", nodes=2))
         cluster.wait_for_state("from-the-image", "Complete")
         replica.send(signal.SIGTERM)
