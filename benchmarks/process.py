@@ -23,12 +23,17 @@ _RESET_PEAK = "5"
 class _Heap(ctypes.Structure):
     """`struct mallinfo2` of glibc 2.33 and later, as mallinfo(3) describes it."""
 
-    _fields_ = tuple(
-        (name, ctypes.c_size_t)
-        for name in (
-            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
-            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
-        )
+    _fields_ = (
+        ("arena", ctypes.c_size_t),
+        ("ordblks", ctypes.c_size_t),
+        ("smblks", ctypes.c_size_t),
+        ("hblks", ctypes.c_size_t),
+        ("hblkhd", ctypes.c_size_t),
+        ("usmblks", ctypes.c_size_t),
+        ("fsmblks", ctypes.c_size_t),
+        ("uordblks", ctypes.c_size_t),
+        ("fordblks", ctypes.c_size_t),
+        ("keepcost", ctypes.c_size_t),
     )
 
 
@@ -36,7 +41,7 @@ def malloc_bytes() -> int:
     """Bytes that malloc has given to this process and not got back.
 
     C libraries take their memory from there, such as OpenSSL, and Python takes what is larger than 512 bytes. Some
-    hundred KiB that a thread keeps for its next objects count as given. It takes glibc 2.33 or later.
+    hundred KiB that a thread keeps for its next objects count as given. Linux with glibc 2.33 or later has it.
     """
     libc = ctypes.CDLL(None)
     libc.mallinfo2.restype = _Heap

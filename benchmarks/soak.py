@@ -119,7 +119,7 @@ def spells(plan: Plan, subjects: Sequence[Subject], console: Console) -> Iterato
     """Seconds until each rest: those of the plan, and then more while a figure of a process has grown at each rest."""
     yield from plan.spells
     for _ in range(_FURTHER_RESTS):
-        doubts = [f"{name} of the {subject.name}" for subject in subjects for name in leaks(subject.rests)]
+        doubts = [f"{name} of the {subject.name}" for subject in subjects for name in leaks(trends(subject.rests))]
         if not doubts:
             return
         console.print(f"one more rest, since it has grown at each: {', '.join(doubts)}", highlight=False)
@@ -155,7 +155,7 @@ def judge(console: Console, processes: Processes, outcome: Outcome) -> list[str]
             wrong.append(f"{subject.name}: {error}")
             continue
         show(console, subject.name, found)
-        if growing := leaks(subject.rests):
+        if growing := leaks(found):
             wrong.append(
                 f"{subject.name}: {', '.join(growing)} grow; {', '.join(grown(subject.rests[0], subject.rests[-1]))}"
             )

@@ -99,7 +99,6 @@ class Subject:
             port: of its webhooks; 0: neither webhooks nor leader election.
         """
         tune_garbage_collector()
-        limit_memory()
         await anyio.to_thread.run_sync(AdmissionHandlers.prepare)
         started = anyio.Event()
         self._began = Effort.now()
@@ -154,6 +153,7 @@ def _value(metric: Collector, suffix: str) -> float:
 
 async def main() -> None:
     """Obey."""
+    limit_memory()
     configure_logging()
     async with anyio.create_task_group() as tasks:
         subject = Subject(tasks)

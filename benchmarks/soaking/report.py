@@ -49,9 +49,9 @@ def trends(rests: Sequence[Sequence[Sample]]) -> dict[Figure, Trend]:
     }
 
 
-def leaks(rests: Sequence[Sequence[Sample]]) -> list[str]:
+def leaks(found: Mapping[Figure, Trend]) -> list[str]:
     """The names of the figures that leak."""
-    return [figure.name for figure, each in trends(rests).items() if each.is_leak]
+    return [figure.name for figure, each in found.items() if each.is_leak]
 
 
 def show(console: Console, name: str, found: dict[Figure, Trend]) -> None:

@@ -25,9 +25,9 @@ def limit_memory() -> None:
     * glibc gives all threads memory from one heap. It would have up to eight for each processor, and what is free in
       one serves no thread of another. Threads of Python take turns, so that they seldom wait for a heap.
     """
-    SSLProtocol.max_size = TLS_BUFFER_SIZE
     import ctypes  # noqa: PLC0415 - not every client needs it
 
+    SSLProtocol.max_size = TLS_BUFFER_SIZE
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):  # musl and macOS have none
         libc.mallopt(_M_ARENA_MAX, 1)
