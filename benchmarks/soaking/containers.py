@@ -16,7 +16,7 @@ from anyio.to_thread import run_sync
 from benchmarks.soaking.trainings import CONTAINER, Trainings
 from trainer.kube.objects import Object
 from trainer.progress.report import TAG
-from trainer_devcluster.apiserver.container_logs import log_path
+from trainer_devcluster.log_paths import log_path
 
 _PERIOD: Final = 1.0
 _STEPS: Final = 100

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from trainer_devcluster.apiserver.container_logs import LogFilter, RunLogReader, log_file
+from trainer_devcluster.apiserver.container_logs import LogFilter, RunLogReader
+from trainer_devcluster.log_paths import log_file
 
 T = "2026-01-01T00:00:0"
 

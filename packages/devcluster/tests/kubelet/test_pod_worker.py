@@ -27,6 +27,7 @@ from trainer.kube.errors import TransportError
 from trainer.kube.objects import Object, is_condition_true
 from trainer_devcluster.kubelet.pod_directory import PodDirectory
 from trainer_devcluster.kubelet.shim.spec import LogLimits
+from trainer_devcluster.log_paths import log_files, log_path
 from trainer_kube_testing import ManualClock
 
 
@@ -409,10 +410,10 @@ async def test_long_output(open_runner: OpenRunner, mode: str) -> None:
         options = replace(runner.host.options, log_limits=LogLimits(max_bytes=4096, max_files=3))
         runner.host = replace(runner.host, options=options)
         await runner.run_to_end(pod)
-        directory = PodDirectory(runner.data_dir, "uid-default-pod")
-        files = await anyio.to_thread.run_sync(directory.log_files, "main", 0)
+        log = log_path(runner.data_dir, "uid-default-pod", "main", 0)
+        files = await anyio.to_thread.run_sync(log_files, log)
         assert len(files) == 3
-        numbers = [int(line.split()[-1]) for path in files for line in path.read_text().splitlines()]
+        numbers = [int(line.split()[-1]) for path in files.values() for line in path.read_text().splitlines()]
         assert numbers == list(range(numbers[0], 2001))
 
 

@@ -15,4 +15,4 @@ def test_log_in_several_files(tmp_path: Path) -> None:
     files = [tmp_path / "0.log", tmp_path / "0.log.1"]
     files[0].write_bytes(LOG)
     files[1].write_bytes(b"t stdout F !\n")
-    assert termination_message(FALLBACK, 1, tmp_path / "message", lambda: files) == "one\ntwo\nthree!\n"
+    assert termination_message(FALLBACK, 1, tmp_path / "message", files[0]) == "one\ntwo\nthree!\n"

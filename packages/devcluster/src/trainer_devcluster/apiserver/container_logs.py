@@ -1,10 +1,8 @@
 """Container logs on disk, in the CRI format: `<RFC 3339 time> <stdout|stderr> <F|P> <text>`, one entry per line.
 
-A run of a container has a log: `<data dir>/pods/<pod uid>/<container>/<restart count>.log`. The kubelet appends to it
-and nobody rewrites it. When the file is full, the log goes on in another with the same name and `.1`, then `.2` and so
-on, while the oldest are deleted. A reader sees one text; a kubelet of Kubernetes shows only the newest file. `P` marks
-a piece of a line that goes on in the next entry. Times are in UTC with nine digits after the point, so that they are in
-order as text.
+The kubelet appends to the files of a log, and nobody rewrites them. A reader sees one text; a kubelet of Kubernetes
+shows only the newest file. `P` marks a piece of a line that goes on in the next entry. Times are in UTC with nine
+digits after the point, so that they are in order as text.
 
 Entries become lines as a kubelet of Kubernetes makes them (ReadLogs in k8s.io/cri-client/pkg/logs), also where it
 surprises: times and numbers of lines are those of entries, so that the first line may begin in its middle.
@@ -16,7 +14,7 @@ container as much as a talkative one.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,33 +23,10 @@ from typing import BinaryIO
 import anyio
 
 from trainer.kube.clock import Clock
+from trainer_devcluster.log_paths import log_file, log_files
 
 CHUNK_BYTES = 256 * 1024
 _TAIL_BYTES = 64 * 1024
-
-
-def log_path(data_dir: Path, pod_uid: str, container: str, restart_count: int) -> Path:
-    """Where the log of one run of a container is."""
-    return data_dir / "pods" / pod_uid / container / f"{restart_count}.log"
-
-
-def log_file(log: Path, number: int) -> Path:
-    """One file of a log."""
-    return log.with_name(f"{log.name}.{number}") if number else log
-
-
-def log_files(log: Path) -> dict[int, Path]:
-    """All files of a log, by their number; reads a directory."""
-    try:
-        names = os.listdir(log.parent)  # noqa: PTH208 - with the pod, the directory may go at any moment; glob fails then
-    except FileNotFoundError:
-        return {}
-    found = {0: log} if log.name in names else {}
-    for name in names:
-        stem, _, number = name.rpartition(".")
-        if stem == log.name and number.isdigit():
-            found[int(number)] = log.with_name(name)
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +141,10 @@ def _stamp(moment: datetime) -> bytes:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f").encode()
 
 
-def _start_of_tail(files: Mapping[int, Path], count: int) -> tuple[int, int]:
+def _start_of_tail(files: dict[int, Path], count: int) -> tuple[int, int]:
     """The file of a log, and the offset in it, at which its last lines begin; searched from the end."""
     number, offset = max(files), 0
-    for number in sorted(files, reverse=True):
+    for number in reversed(files):
         try:
             with files[number].open("rb") as file:
                 offset, count = _start_of_last_lines(file, count)

@@ -11,7 +11,6 @@ import os
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import anyio
@@ -265,9 +264,9 @@ class ContainerRun:
             return self._terminated(128, "ContainerCannotRun", report.message)
         reason = "Completed" if report.code == 0 else "Error"
         message_file = self._pod.directory.termination_log(self._record.name, self._number)
-        log_files = partial(self._pod.directory.log_files, self._record.name, self._number)
+        log_file = self._pod.directory.log_file(self._record.name, self._number)
         message = await anyio.to_thread.run_sync(
-            termination_message, self._container, report.code, message_file, log_files
+            termination_message, self._container, report.code, message_file, log_file
         )
         return self._terminated(report.code, reason, message, report.signal)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import structlog
 
 from trainer_devcluster.kubelet.errors import VolumeError
+from trainer_devcluster.log_paths import log_files, log_path, pod_logs
 
 log = structlog.get_logger(__name__)
 
@@ -25,8 +26,7 @@ _HAS_SHARED_MEMORY = os.access(_SHARED_MEMORY, os.W_OK | os.X_OK)
 class PodDirectory:
     """Paths of one pod.
 
-    Logs are in `<data_dir>/pods/<pod uid>/<container>/<restart count>.log` in CRI format, from where the API server's
-    `pods/log` reads them. All else is in `<data_dir>/sandboxes/<pod uid>`.
+    Logs are where the API server's `pods/log` reads them. All else is in `<data_dir>/sandboxes/<pod uid>`.
     """
 
     data_dir: Path
@@ -35,7 +35,7 @@ class PodDirectory:
     @property
     def logs(self) -> Path:
         """Directory of all logs of the pod."""
-        return self.data_dir / "pods" / self.uid
+        return pod_logs(self.data_dir, self.uid)
 
     @property
     def state(self) -> Path:
@@ -77,13 +77,7 @@ class PodDirectory:
 
     def log_file(self, container: str, restart_count: int) -> Path:
         """Log of one run of a container."""
-        return self.logs / container / f"{restart_count}.log"
-
-    def log_files(self, container: str, restart_count: int) -> list[Path]:
-        """The files of that log, oldest first: it goes on in others when it is long; reads a directory."""
-        log = self.log_file(container, restart_count)
-        others = [path for path in log.parent.glob(f"{log.name}.*") if path.suffix[1:].isdigit()]
-        return [*([log] if log.exists() else []), *sorted(others, key=lambda path: int(path.suffix[1:]))]
+        return log_path(self.data_dir, self.uid, container, restart_count)
 
     def scratch(self, container: str, restart_count: int) -> Path:
         """Working directory of one run of a container that names none."""
@@ -118,7 +112,7 @@ class PodDirectory:
         self.termination_log(container, restart_count).touch()
 
     def _forget_run(self, container: str, restart_count: int) -> None:
-        for path in self.log_files(container, restart_count):
+        for path in log_files(self.log_file(container, restart_count)).values():
             path.unlink(missing_ok=True)
         shutil.rmtree(self.scratch(container, restart_count).parent, ignore_errors=True)
 

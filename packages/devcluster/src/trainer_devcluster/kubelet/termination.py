@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import anyio
 
 from trainer.kube.clock import Clock, move_on_after
+from trainer_devcluster.log_paths import log_files
 
 DEFAULT_PATH = "/dev/termination-log"
 _LONGEST = 4096
@@ -81,21 +82,19 @@ async def _until(limit: anyio.Event, work: Callable[[], Awaitable[object]]) -> N
         tasks.cancel_scope.cancel()
 
 
-def termination_message(
-    container: Mapping[str, Any], exit_code: int, message_file: Path, log: Callable[[], Sequence[Path]]
-) -> str:
+def termination_message(container: Mapping[str, Any], exit_code: int, message_file: Path, log: Path) -> str:
     """The content of the message file, or the end of a failed container's log if the policy says so; may block.
 
     Args:
         container: its specification.
         exit_code: how it ended.
         message_file: what it may have written to.
-        log: lists the files of its log, oldest first.
+        log: the first file of its log.
     """
     message = _read_start(message_file, _LONGEST)
     if message or exit_code == 0 or container.get("terminationMessagePolicy") != "FallbackToLogsOnError":
         return message
-    return _end_of_log(log())
+    return _end_of_log(log)
 
 
 def _read_start(path: Path, size: int) -> str:
@@ -106,8 +105,9 @@ def _read_start(path: Path, size: int) -> str:
         return ""
 
 
-def _end_of_log(files: Sequence[Path]) -> str:
+def _end_of_log(log: Path) -> str:
     # Another file may have been begun only just now.
+    files = [*log_files(log).values()]
     entries = b"".join(map(_end_of_file, files[-2:])).split(b"\n")
     text = b"".join(map(_content, entries)).splitlines(keepends=True)
     return b"".join(text[-_LINES_FROM_LOG:])[-_LONGEST_FROM_LOG:].decode(errors="replace")

@@ -16,8 +16,8 @@ from aiohttp import web
 
 from packages.devcluster.tests.apiserver.http_client import MERGE, Api, api_for
 from trainer.kube.objects import Object
-from trainer_devcluster.apiserver.container_logs import log_path
 from trainer_devcluster.apiserver.server import ServerOptions, serve
+from trainer_devcluster.log_paths import log_path
 
 PODS = "/api/v1/namespaces/default/pods"
 STAMP = b"2026-01-01T00:00:01.000000001Z"

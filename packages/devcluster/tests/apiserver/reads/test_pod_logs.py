@@ -16,7 +16,7 @@ from trainer.kube.errors import ApiError
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.resource import PODS
 from trainer_devcluster.apiserver.backend import Backend
-from trainer_devcluster.apiserver.container_logs import POLL_INTERVAL, log_path
+from trainer_devcluster.apiserver.container_logs import POLL_INTERVAL
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceRegistry
 from trainer_devcluster.apiserver.reads.pod_logs import (
     ContainerRunLog,
@@ -25,6 +25,7 @@ from trainer_devcluster.apiserver.reads.pod_logs import (
     log_parameters,
 )
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
+from trainer_devcluster.log_paths import log_path
 from trainer_kube_testing.clock import ManualClock
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -14,9 +14,10 @@ from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.objects import Object, key_of, name_of, uid_of
 from trainer.kube.resource import PODS
 from trainer_devcluster.apiserver.backend import Backend
-from trainer_devcluster.apiserver.container_logs import CHUNK_BYTES, LogFilter, RunLogReader, log_path
+from trainer_devcluster.apiserver.container_logs import CHUNK_BYTES, LogFilter, RunLogReader
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire.params import boolean, integer
+from trainer_devcluster.log_paths import log_path
 from trainer_kube_testing.api_semantics import statuses
 
 ALL_STREAMS = "All"
