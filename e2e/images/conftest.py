@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import shutil
 from collections.abc import Callable
@@ -12,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from e2e import parts
-from e2e.images.container import HOSTS, Container
-from hack.images import DEBIAN, BuiltImage, build
-from hack.images.archive import Archive
-from hack.images.building import INDEX
+from e2e.images.container import HOSTS, Container, settings_of
+from hack.images import DEBIAN, build
+from hack.images.storage import storage
+from hack.oci.listing import listed
 
-PROGRAMS = ("buildah", "crun", "debootstrap")
+PROGRAMS = ("buildah", "crun", "debootstrap", "skopeo")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -44,8 +43,8 @@ def built(tmp_path_factory: pytest.TempPathFactory, can_build: None) -> Callable
                 [image] = build([name], output=place, base=DEBIAN)
                 unpacked = place / "unpacking"
                 shutil.rmtree(unpacked, ignore_errors=True)
-                unpacked.mkdir()
-                Archive(place / image.archive).unpack(unpacked)
+                with storage() as ours:
+                    ours.unpack(image.archive, unpacked)
                 (unpacked / HOSTS.relative_to("/")).touch()
                 unpacked.rename(place / "root")
         return place
@@ -59,13 +58,7 @@ def container(built: Callable[[str], Path], tmp_path_factory: pytest.TempPathFac
 
     def start(name: str) -> Container:
         place = built(name)
-        settings = Archive(place / described(place).archive).settings()
-        return Container(place / "root", settings, tmp_path_factory.mktemp("bundles"))
+        [image] = listed(place)
+        return Container(place / "root", settings_of(image.archive), tmp_path_factory.mktemp("bundles"))
 
     return start
-
-
-def described(place: Path) -> BuiltImage:
-    """What `images.json` says of the only image of a directory."""
-    [only] = json.loads((place / INDEX).read_text())
-    return BuiltImage(**only)

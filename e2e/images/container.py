@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from hack.images.archive import ImageSettings
-
 USER: Final = 65532
 """The number in the Dockerfiles."""
 HOSTS: Final = Path("/etc/hosts")
@@ -36,6 +34,32 @@ _DEVICES: Final = [
     },
     {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "nodev", "mode=1777"]},
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class ImageSettings:
+    """What an image says about its processes."""
+
+    entrypoint: tuple[str, ...]
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    user: str
+    directory: str
+    labels: Mapping[str, str]
+
+
+def settings_of(archive: Path) -> ImageSettings:
+    """Read the configuration of the image in an OCI archive."""
+    command = ["skopeo", "inspect", "--config", f"oci-archive:{archive}"]
+    section = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["config"]
+    return ImageSettings(
+        tuple(section.get("Entrypoint") or ()),
+        tuple(section.get("Cmd") or ()),
+        dict(each.split("=", 1) for each in section.get("Env") or ()),
+        section.get("User", ""),
+        section.get("WorkingDir") or "/",
+        section.get("Labels") or {},
+    )
 
 
 @dataclass(frozen=True, slots=True)

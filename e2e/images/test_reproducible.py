@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from e2e.images.conftest import described
 from hack.images import DEBIAN, build
+from hack.oci.listing import listed
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -16,6 +16,6 @@ pytestmark = pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ["manager", "initializer"])
 def test_digests(built: Callable[[str], Path], tmp_path: Path, name: str) -> None:
     """On the same base the digest is the same, and so is each file, layer and setting."""
-    first = described(built(name))
+    [first] = listed(built(name))
     [second] = build([name], output=tmp_path, base=DEBIAN)
     assert second.digest == first.digest

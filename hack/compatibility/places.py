@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -89,15 +89,18 @@ def place_of(python: str) -> Iterator[Place]:
     suite = SUITES.get(python)
     if suite is None:
         raise NoPythonError(f"Python {python} is not on PATH, not in pyenv, and in no suite of Debian")
-    try:
-        with tempfile.TemporaryDirectory() as directory:
-            _archive(Path(directory) / "tree.tar")
-            with clean_machine(suite, packages=_PACKAGES, mounts={Path(directory): "/source"}) as machine:
-                machine.run("mkdir", _TREE)
-                machine.run("tar", "--extract", "--file=/source/tree.tar", f"--directory={_TREE}")
-                yield DebianMachine(machine)
-    except ImageError as error:
-        raise NoPythonError(f"Python {python} is not on PATH, not in pyenv, and Debian's {suite}: {error}") from error
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        _archive(directory / "tree.tar")
+        try:
+            machine = stack.enter_context(clean_machine(suite, packages=_PACKAGES, mounts={directory: "/source"}))
+        except ImageError as error:
+            raise NoPythonError(
+                f"Python {python} is not on PATH, not in pyenv, and Debian's {suite}: {error}"
+            ) from error
+        machine.run("mkdir", _TREE)
+        machine.run("tar", "--extract", "--file=/source/tree.tar", f"--directory={_TREE}")
+        yield DebianMachine(machine)
 
 
 def interpreter(python: str) -> str | None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from hack.images.base import DebianRoot, debian
 from hack.images.bases import DEBIAN
-from hack.images.building import IMAGES, BuiltImage, build
+from hack.images.building import IMAGES, build
 from hack.images.errors import ImageError
 from hack.images.machine import CleanMachine, clean_machine
 
 __all__ = [
     "DEBIAN",
     "IMAGES",
-    "BuiltImage",
     "CleanMachine",
     "DebianRoot",
     "ImageError",

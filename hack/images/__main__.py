@@ -33,9 +33,8 @@ def main(arguments: list[str] | None = None) -> int:
             sys.stdout.write(f"{debian(chosen.suite).directory}\n")
             return 0
         for each in build(chosen.names or tuple(IMAGES), output=chosen.output, base=chosen.base, tag=chosen.tag):
-            sys.stdout.write(
-                f"{each.reference} {each.digest} {each.size / 1e6:.1f} MB {chosen.output / each.archive}\n"
-            )
+            size = each.archive.stat().st_size / 1e6
+            sys.stdout.write(f"{each.reference} {each.digest} {size:.1f} MB {each.archive}\n")
     except ImageError as error:
         sys.stderr.write(f"error: {error}\n")
         return 1

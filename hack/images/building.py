@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -15,45 +14,30 @@ from hack.images.bases import DEBIAN, debian_bases, torch_base
 from hack.images.errors import ImageError
 from hack.images.host import Host, pip_settings
 from hack.images.storage import Storage, storage
+from hack.oci.archive import ArchiveError
+from hack.oci.listing import NAME, Image, listed, write_list
+from hack.release.images import INITIALIZER, MANAGER, TRANSFORMERS
 from hack.release.versions import current
 
 ROOT: Final = Path(__file__).parents[2]
-INDEX: Final = "images.json"
-"""The file beside the archives that lists them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
-    """An image that can be built."""
+class Recipe:
+    """How an image is built."""
 
-    name: str
-    """In a registry, behind its owner."""
+    image: str
+    """Its name in a registry, behind its owner."""
     dockerfile: str
     has_build_stage: bool = True
     """Whether all that is installed comes from a stage `build`, so that no file of this machine can be left in it."""
 
 
 IMAGES: Final = {
-    "manager": Image("trainer-operator", "Dockerfile"),
-    "initializer": Image("trainer-initializer", "images/initializer/Dockerfile"),
-    "transformers": Image("transformers-runtime", "images/transformers/Dockerfile", has_build_stage=False),
+    "manager": Recipe(MANAGER, "Dockerfile"),
+    "initializer": Recipe(INITIALIZER, "images/initializer/Dockerfile"),
+    "transformers": Recipe(TRANSFORMERS, "images/transformers/Dockerfile", has_build_stage=False),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class BuiltImage:
-    """An image in an OCI archive."""
-
-    name: str
-    """Such as trainer-operator."""
-    reference: str
-    """Name and tag, which is the version of the tree unless another was asked for."""
-    digest: str
-    """Of its manifest, with `sha256:` before it: what a registry calls it after a push that does not compress anew."""
-    archive: str
-    """The file name of the archive, beside `images.json`."""
-    size: int
-    """Bytes of the archive, in which layers are compressed."""
 
 
 def build(
@@ -63,8 +47,10 @@ def build(
     base: str | None = None,
     target: str | None = None,
     tag: str | None = None,
-) -> tuple[BuiltImage, ...]:
-    """Build images, write their archives and `images.json` into a directory, and say what they are.
+) -> tuple[Image, ...]:
+    """Build images, write their archives into a directory, put them on its list, and say what they are.
+
+    Other images stay on the list, which names no archive of another build, also where this one is interrupted.
 
     Args:
         names: of IMAGES.
@@ -82,27 +68,40 @@ def build(
         raise ImageError(f"there is no image {', '.join(unknown)}; choose from {', '.join(IMAGES)}")
     output.mkdir(parents=True, exist_ok=True)
     with storage() as ours:
-        # What it lists is never another build than the archives beside it, also where this one is interrupted.
-        (output / INDEX).unlink(missing_ok=True)
+        others = _others(output, wanted)
+        if others:
+            write_list(others, output)
+        else:
+            (output / NAME).unlink(missing_ok=True)
         built = tuple(
             _build(ours, name, output=output, base=base, target=target, tag=tag or current()) for name in wanted
         )
-    (output / INDEX).write_text(json.dumps([asdict(each) for each in built], indent=2) + "\n")
+    write_list((*others, *built), output)
     return built
 
 
-def _build(ours: Storage, name: str, *, output: Path, base: str | None, target: str | None, tag: str) -> BuiltImage:
-    image = IMAGES[name]
-    built = f"localhost/{image.name}:{tag}"
-    archive = output / f"{image.name}-{tag}.oci.tar"
+def _others(output: Path, wanted: Collection[str]) -> tuple[Image, ...]:
+    """What a directory lists that is not built now; nothing where the list does not fit the directory."""
+    names = {IMAGES[name].image for name in wanted}
+    try:
+        return tuple(image for image in listed(output) if image.name not in names)
+    except ArchiveError:
+        return ()
+
+
+def _build(ours: Storage, name: str, *, output: Path, base: str | None, target: str | None, tag: str) -> Image:
+    recipe = IMAGES[name]
+    reference = f"{recipe.image}:{tag}"
+    built = f"localhost/{reference}"
+    archive = output / f"{recipe.image}-{tag}.oci.tar"
     with tempfile.TemporaryDirectory() as directory:
         host = Host(pip_settings())
         mounts = host.build_arguments(Path(directory))
-        common = [f"--file={ROOT / image.dockerfile}", *_base_arguments(ours, name, base, host)]
+        common = [f"--file={ROOT / recipe.dockerfile}", *_base_arguments(ours, name, base, host)]
         common += [f"--build-arg={key}={value}" for key, value in _arguments(tag).items()]
-        if image.has_build_stage:
+        if recipe.has_build_stage:
             # Mounts leave empty files and directories where they have been: only this stage gets them.
-            stage = f"localhost/{image.name}-build:{tag}"
+            stage = f"localhost/{recipe.image}-build:{tag}"
             ours.build(*common, *mounts, "--target=build", f"--tag={stage}", context=ROOT, timestamp=commit_time())
             common += [f"--build-context=build=container-image://{stage}"]
         else:
@@ -113,12 +112,10 @@ def _build(ours: Storage, name: str, *, output: Path, base: str | None, target: 
         digest = Path(directory) / "digest"
         ours.buildah(
             *("push", "--quiet", f"--signature-policy={ours.policy}", f"--digestfile={digest}"),
-            *(built, f"oci-archive:{archive}:{image.name}:{tag}"),
+            *(built, f"oci-archive:{archive}:{reference}"),
         )
-        ours.remove(built, *([stage] if image.has_build_stage else []))
-        return BuiltImage(
-            image.name, f"{image.name}:{tag}", digest.read_text().strip(), archive.name, archive.stat().st_size
-        )
+        ours.remove(built, *([stage] if recipe.has_build_stage else []))
+        return Image(recipe.image, reference, digest.read_text().strip(), archive)
 
 
 def _base_arguments(ours: Storage, name: str, base: str | None, host: Host) -> list[str]:

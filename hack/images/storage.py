@@ -55,6 +55,15 @@ class Storage:
         common = ["--quiet", "--isolation=chroot", f"--timestamp={timestamp}", f"--signature-policy={self.policy}"]
         self.buildah("build", *common, *arguments, str(context))
 
+    def unpack(self, archive: Path, directory: Path) -> None:
+        """Make a directory of the files of an image in an OCI archive, with their owners and modes."""
+        with tempfile.TemporaryDirectory() as context:
+            (Path(context) / "Dockerfile").write_text(f"FROM oci-archive:{archive}\n")
+            options = ["--quiet", f"--signature-policy={self.policy}", f"--output=type=local,dest={directory}"]
+            image = self.buildah("build", *options, context)
+        directory.chmod(0o755)
+        self.remove(image)
+
     def remove(self, *images: str) -> None:
         """Remove images, and the containers that builds have left: buildah keeps that of a stage which adds nothing."""
         self.buildah("rm", "--all")

@@ -19,7 +19,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hack.publish import layout, page, signatures
+from hack.oci.archive import ArchiveError
+from hack.oci.listing import listed
+from hack.publish import page, signatures
+from hack.publish.platforms import join
 from hack.publish.programs import PublishError
 from hack.publish.registry import Registry, authentication, record, recorded
 
@@ -29,14 +32,14 @@ def main(arguments: Sequence[str]) -> int:
     try:
         match arguments:
             case ["join", folder]:
-                for image in layout.join(Path(folder)):
+                for image in join(Path(folder)):
                     platforms = " ".join(platform for platform, _ in image.platforms)
                     sys.stdout.write(f"{image.reference} {image.digest} {platforms}\n")
             case ["login"]:
                 _registry().log_in(authentication())
             case ["push", published, folder]:
                 registry = _registry()
-                for image in layout.listed(Path(folder)):
+                for image in listed(Path(folder)):
                     record([registry.push(image)], Path(published))
             case ["sign", published, dist]:
                 signatures.sign(recorded(Path(published)), Path(dist))
@@ -49,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
             case _:
                 sys.stderr.write(__doc__ or "")
                 return 2
-    except PublishError as error:
+    except (ArchiveError, PublishError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
     return 0

@@ -16,7 +16,8 @@ from typing import Any, Final
 
 import yaml
 
-from hack.publish.layout import Image, archive_of, write_list
+from hack.oci.archive import archive_of
+from hack.oci.listing import Image, write_list
 from hack.publish.programs import PublishError
 
 FOLDER: Final = "charts"

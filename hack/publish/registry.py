@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from hack.publish.layout import Image
+from hack.oci.listing import Image
 from hack.publish.programs import PublishError, answer, require, run, variable
 
 

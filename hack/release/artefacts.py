@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hack.publish.layout import Image, listed
+from hack.oci.listing import Image, listed
 from hack.release import chart, checksums, manifests, notes, packages, sbom
+from hack.release.images import NAMES
 from hack.release.settings import REGISTRY, REPOSITORY, ROOT, Release, git
 from hack.release.source import stage, with_absolute_links
 
@@ -32,7 +33,8 @@ def make(release: Release, output: Path, *, images: Path | None, root: Path = RO
     Raises:
         NotReproducibleError: two builds of the packages differ.
         RuntimeError: a program failed.
-        ValueError: `output` is another folder, or something in the tree does not fit.
+        ValueError: `output` is another folder, an image is of another version or commit, or something in the tree does
+            not fit.
     """
     _check(output)
     _note(release, root)
@@ -41,10 +43,10 @@ def make(release: Release, output: Path, *, images: Path | None, root: Path = RO
         made, tree = workspace / "made", workspace / "tree"
         made.mkdir()
         stage(release, tree, root)
+        of_images = _images(release, images)
         with _timed("packages, twice"):
             built = packages.build(release, made, workspace / "packages", root)
             packages.check_metadata(built)
-        of_images = listed(images) if images is not None else ()
         with _timed("chart, manifests, notes, bills of materials, sums"):
             chart.package(release, tree, of_images, made)
             manifests.write(release, tree, of_images, made)
@@ -61,6 +63,20 @@ def make(release: Release, output: Path, *, images: Path | None, root: Path = RO
 def _check(output: Path) -> None:
     if output.exists() and any(output.iterdir()) and not (output / checksums.NAME).exists():
         raise ValueError(f"{output} is no release, since it has no {checksums.NAME}: name another folder, or remove it")
+
+
+def _images(release: Release, folder: Path | None) -> tuple[Image, ...]:
+    """The images of this version in a folder."""
+    if folder is None:
+        return ()
+    images = listed(folder)
+    for image in images:
+        if image.reference != f"{image.name}:{release.version}":
+            raise ValueError(f"{image.archive} is {image.reference}, the release is {release.version}: make images")
+    missing = [name for name in NAMES if name not in {image.name for image in images}]
+    if missing:
+        sys.stderr.write(f"note: {', '.join(missing)}: not in {folder}, so manifests have the tag and no digest\n")
+    return images
 
 
 def _note(release: Release, root: Path) -> None:

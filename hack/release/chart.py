@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from hack.publish.layout import Image
+from hack.oci.listing import Image
 from hack.release.images import NAMES
 from hack.release.settings import Release
 

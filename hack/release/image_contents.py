@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tarfile
 from collections.abc import Iterator
@@ -11,6 +10,8 @@ from email import message_from_bytes
 from email.message import Message
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+from hack.oci.archive import Archive, opened
 
 _READ = re.compile(
     r"var/lib/dpkg/status(\.d/[^/]+)?|usr/share/doc/[^/]+/copyright|.+\.dist-info/METADATA|usr/lib/os-release"
@@ -53,29 +54,26 @@ def contents(archive: Path) -> Iterator[Contents]:
     """Read an archive, for each of its platforms.
 
     Raises:
-        ValueError: it is no OCI archive.
+        ArchiveError: it is no OCI archive.
     """
-    with tarfile.open(archive) as layout:
-        try:
-            for digest in _manifests(layout, json.loads(_member(layout, "index.json"))):
-                yield _contents(layout, digest)
-        except KeyError as error:
-            raise ValueError(f"{archive.name} is no archive of an OCI image: {error}") from error
+    with opened(archive) as image:
+        for digest in _manifests(image, image.entries()):
+            yield _contents(image, digest)
 
 
-def _manifests(layout: tarfile.TarFile, index: dict[str, Any]) -> Iterator[str]:
-    for entry in index["manifests"]:
-        document = _blob(layout, entry["digest"])
+def _manifests(archive: Archive, entries: list[dict[str, Any]]) -> Iterator[str]:
+    for entry in entries:
+        document = archive.document(entry["digest"])
         if "manifests" in document:
-            yield from _manifests(layout, document)
+            yield from _manifests(archive, document["manifests"])
         else:
             yield entry["digest"]
 
 
-def _contents(layout: tarfile.TarFile, digest: str) -> Contents:
-    manifest = _blob(layout, digest)
-    image = _blob(layout, manifest["config"]["digest"])
-    files = _files(layout, [layer["digest"] for layer in manifest["layers"]])
+def _contents(archive: Archive, digest: str) -> Contents:
+    manifest = archive.document(digest)
+    image = archive.document(manifest["config"]["digest"])
+    files = _files(archive, [layer["digest"] for layer in manifest["layers"]])
     variables = dict(each.split("=", 1) for each in image["config"].get("Env", ()))
     labels = image["config"].get("Labels") or {}
     system = files.get("usr/lib/os-release", b"").decode()
@@ -92,29 +90,12 @@ def _contents(layout: tarfile.TarFile, digest: str) -> Contents:
     )
 
 
-def _blob(layout: tarfile.TarFile, digest: str) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(_member(layout, _place(digest)))
-    return document
-
-
-def _place(digest: str) -> str:
-    return f"blobs/{digest.replace(':', '/')}"
-
-
-def _member(layout: tarfile.TarFile, name: str) -> bytes:
-    stream = layout.extractfile(name)
-    if stream is None:
-        raise KeyError(name)
-    return stream.read()
-
-
-def _files(layout: tarfile.TarFile, layers: list[str]) -> dict[str, bytes]:
+def _files(archive: Archive, layers: list[str]) -> dict[str, bytes]:
     """Read the files that matter, as the layers upon each other have them."""
     found: dict[str, bytes] = {}
     for digest in layers:
-        stream = layout.extractfile(_place(digest))
         added: dict[str, bytes] = {}
-        with tarfile.open(fileobj=stream) as layer:
+        with tarfile.open(fileobj=archive.blob(digest)) as layer:
             for member in layer:
                 path = PurePosixPath(member.name.removeprefix("./").lstrip("/"))
                 if path.name.startswith(_WHITEOUT):

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from hack.publish.layout import Image
+from hack.oci.listing import Image
 from hack.release.images import INITIALIZER, MANAGER, NAMES, TRANSFORMERS
 from hack.release.settings import Release
 

@@ -20,7 +20,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 from packageurl import PackageURL
 from packaging.utils import canonicalize_name
 
-from hack.publish.layout import Image
+from hack.oci.listing import Image
 from hack.release import components
 from hack.release.checksums import sha256
 from hack.release.image_contents import Contents, contents

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from hack.oci.archive import read
+from hack.oci.listing import listed
 from hack.publish.chart import main
-from hack.publish.layout import listed, read
 
 
 @pytest.fixture

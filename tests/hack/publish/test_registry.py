@@ -15,12 +15,13 @@ from pathlib import Path
 
 import pytest
 
+from hack.oci.listing import listed, write_list
 from hack.publish.__main__ import main
 from hack.publish.chart import pack
-from hack.publish.layout import join, listed, write_list
+from hack.publish.platforms import join
 from hack.publish.programs import PublishError
 from hack.publish.registry import Registry, recorded
-from tests.hack.publish.images import image, platforms
+from tests.hack.oci.images import image, platforms
 from tests.prometheus import poll
 
 CHART = Path(__file__).parents[3] / "charts" / "kubeflow-trainer"

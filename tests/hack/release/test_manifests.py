@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import trainer
-from hack.publish.layout import Image
+from hack.oci.listing import Image
 from hack.release import chart, manifests
 from hack.release.images import INITIALIZER, MANAGER, NAMES
 from hack.release.settings import ROOT, Release

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from hack.publish.layout import Image
+from hack.oci.listing import Image
 from hack.release import sbom
 from hack.release.settings import Release
 

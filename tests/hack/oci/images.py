@@ -6,7 +6,8 @@ import json
 from hashlib import sha256
 from pathlib import Path
 
-from hack.publish.layout import Image, archive_of, write_list
+from hack.oci.archive import archive_of
+from hack.oci.listing import Image, write_list
 
 
 def image(folder: Path, name: str, architecture: str, content: str = "") -> Image:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from hack.publish.layout import INDEX, join, listed, read, write_list
+from hack.oci.archive import INDEX, read
+from hack.oci.listing import listed, write_list
+from hack.publish.platforms import join
 from hack.publish.programs import PublishError
-from tests.hack.publish.images import image, platforms
+from tests.hack.oci.images import image, platforms
 
 
 def test_join(tmp_path: Path) -> None:
@@ -70,24 +72,6 @@ def test_an_archive_of_another_build(tmp_path: Path) -> None:
     image(tmp_path / "arm64", "trainer-operator", "arm64", "built again")
     with pytest.raises(PublishError, match=r"does not contain sha256:[0-9a-f]+ alone"):
         join(tmp_path)
-
-
-def test_a_damaged_archive(tmp_path: Path) -> None:
-    """A blob that is not what its name says is named."""
-    archive = image(tmp_path, "trainer-operator", "amd64").archive
-    data = archive.read_bytes()
-    archive.write_bytes(data.replace(b"trainer-operator amd64", b"trainer-operator-amd64"))
-    with pytest.raises(PublishError, match=r"is damaged: blobs/sha256/"):
-        read(archive)
-
-
-def test_an_archive_is_missing(tmp_path: Path) -> None:
-    """A list without its archives is refused by name."""
-    platforms(tmp_path, "amd64")
-    (archive,) = tmp_path.glob("amd64/*.tar")
-    archive.unlink()
-    with pytest.raises(PublishError, match=archive.name):
-        listed(tmp_path / "amd64")
 
 
 def test_archives_can_be_read_by_others(tmp_path: Path) -> None:
