@@ -85,8 +85,25 @@ LANES = {
     "release": Lane(
         unit=("tests/hack/images",),
         e2e=("e2e/images", "e2e/upgrades"),
-        runs=("hack/images", "trainer/manager.py", "trainer/plugins"),
-        reads=(".dockerignore", "Dockerfile", "images"),
+        runs=(
+            "hack/images",
+            "packages/dashboard/src",
+            "packages/devcluster/src",
+            "packages/initializers/src",
+            "packages/sweeps/src",
+            "packages/v1_jobs/src",
+            "trainer",
+        ),
+        reads=(
+            ".dockerignore",
+            "Dockerfile",
+            "images",
+            "packages/dashboard/pyproject.toml",
+            "packages/devcluster/pyproject.toml",
+            "packages/initializers/pyproject.toml",
+            "packages/sweeps/pyproject.toml",
+            "packages/v1_jobs/pyproject.toml",
+        ),
     ),
 }
 
