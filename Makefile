@@ -58,7 +58,7 @@ COMBINATIONS := 3.12 3.13 3.14 oldest newest
 .PHONY: bench-history bench-devcluster bench-progress bench-survival bench-sweeps
 .PHONY: dashboard-bundle dashboard-check e2e-dashboard pictures audit workflows-check
 .PHONY: kind-cluster kind-e2e kind-logs kind-delete
-.PHONY: image images image-initializer image-transformers requirements join-images publish-images
+.PHONY: e2e-images image images image-initializer image-transformers requirements join-images publish-images
 .PHONY: release release-tag pack-chart registry-login publish-chart provenance-subjects sign sign-sums release-page
 .PHONY: compat $(COMBINATIONS:%=compat-%)
 .DELETE_ON_ERROR:
@@ -300,10 +300,14 @@ audit: $(VENV)/.audit
 # Archives, and images.json with their digests: skopeo, podman load, docker load and crane read them.
 BASE ?=
 NAMES ?=
-BUILD_IMAGES = $(BIN)/python -m hack.images build --output "$(IMAGES)" --tag $(VERSION) $(BASE:%=--base %)
+BUILD_IMAGES = $(BIN)/python -m hack.images --output "$(IMAGES)" --tag $(VERSION) $(BASE:%=--base %)
 
 images: | $(BIN)/python
 	$(BUILD_IMAGES) $(NAMES)
+
+# Starts those of them that IMAGES lists, whatever they are built on.
+e2e-images: $(VENV)/.dev
+	E2E_IMAGES="$(IMAGES)" $(BIN)/pytest $(addprefix e2e/images/test_,initializer.py manager.py release.py servers.py)
 
 image: | $(BIN)/python
 	$(BUILD_IMAGES) manager

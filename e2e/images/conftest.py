@@ -1,4 +1,4 @@
-"""The images, each built once in a run, on Debian's packages."""
+"""The images, each built once in a run on Debian's packages, or those that the folder $E2E_IMAGES lists."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from e2e import parts
 from e2e.images.container import HOSTS, Container, settings_of
-from hack.images import DEBIAN, build
+from hack.images import DEBIAN, IMAGES, build
 from hack.images.storage import storage
-from hack.oci.listing import listed
+from hack.oci.listing import Image, listed, write_list
 
 PROGRAMS = ("buildah", "crun", "debootstrap", "skopeo")
 
@@ -40,7 +41,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, can_build: None) -> Callable
         with (place / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not (place / "root").exists():
-                [image] = build([name], output=place, base=DEBIAN)
+                [image] = _given(name, place) or build([name], output=place, base=DEBIAN)
                 unpacked = place / "unpacking"
                 shutil.rmtree(unpacked, ignore_errors=True)
                 with storage() as ours:
@@ -50,6 +51,20 @@ def built(tmp_path_factory: pytest.TempPathFactory, can_build: None) -> Callable
         return place
 
     return directory
+
+
+def _given(name: str, place: Path) -> tuple[Image, ...]:
+    """The image of $E2E_IMAGES, listed in a directory of the run as well; none where the variable is not set."""
+    if "E2E_IMAGES" not in os.environ:
+        return ()
+    given = [image for image in listed(Path(os.environ["E2E_IMAGES"])) if image.name == IMAGES[name].image]
+    for image in given:
+        (place / image.archive.name).symlink_to(image.archive.resolve())
+    images = tuple(replace(image, archive=place / image.archive.name) for image in given)
+    write_list(images, place)
+    if not images:
+        pytest.skip(f"$E2E_IMAGES has no image {IMAGES[name].image}")
+    return images
 
 
 @pytest.fixture(scope="session")
