@@ -17,7 +17,7 @@ pytestmark = pytest.mark.timeout(600)
 def test_nothing_is_left(tmp_path: Path) -> None:
     """What it writes and starts ends with it; it only reads what it is given, and has nothing of this environment."""
     (tmp_path / "given").write_text("a")
-    before = {path.name for path in (debian().directory / "root").iterdir()}
+    before = {path.name for path in (debian() / "root").iterdir()}
     marker = str(os.getpid() + 1_000_000)
     with clean_machine(mounts={tmp_path: "/mnt/dist"}) as machine:
         assert machine.run("cat", "/mnt/dist/given").stdout == "a"
@@ -33,4 +33,4 @@ def test_nothing_is_left(tmp_path: Path) -> None:
         changes = machine.changes
     until(lambda: not with_argument(marker), "it has ended")
     assert not changes.exists()
-    assert {path.name for path in (debian().directory / "root").iterdir()} == before
+    assert {path.name for path in (debian() / "root").iterdir()} == before

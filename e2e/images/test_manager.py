@@ -103,6 +103,8 @@ def test_description(built: Callable[[str], Path], image: Container) -> None:
     [said] = listed(built("manager"))
     version = image.settings.labels["org.opencontainers.image.version"]
     assert (said.name, said.reference) == ("trainer-operator", f"trainer-operator:{version}")
+    [(platform, digest)] = said.platforms
+    assert (platform.partition("/")[0], digest) == ("linux", said.digest)
     inspect = ["skopeo", "inspect", "--format={{.Digest}}", f"oci-archive:{said.archive}"]
     assert subprocess.check_output(inspect, text=True).strip() == said.digest
     size = said.archive.stat().st_size / 1e6

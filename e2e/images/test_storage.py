@@ -13,14 +13,15 @@ from e2e.processes import with_argument
 from e2e.waiting import until
 from hack.cache import cache_directory
 from hack.images.bases import debian_bases
-from hack.images.building import ROOT
 from hack.images.storage import storage
+from hack.release.settings import ROOT
 
 BUILD = """\
 import sys
 from pathlib import Path
 from hack.images.bases import debian_bases
 from hack.images.storage import storage
+from hack.release.settings import ROOT
 
 with storage() as ours:
     base, image = debian_bases(ours).final, "localhost/built"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hack.images.base import DebianRoot, debian
+from hack.images.base import debian
 from hack.images.bases import DEBIAN
 from hack.images.building import IMAGES, build
 from hack.images.errors import ImageError
@@ -12,7 +12,6 @@ __all__ = [
     "DEBIAN",
     "IMAGES",
     "CleanMachine",
-    "DebianRoot",
     "ImageError",
     "build",
     "clean_machine",

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -32,18 +31,8 @@ _LEFTOVERS: Final = (
 """Files that differ from one time to the next, or that name a mirror, a host and servers of this machine."""
 
 
-@dataclass(frozen=True, slots=True)
-class DebianRoot:
-    """A directory tree of Debian that is made once and then only read."""
-
-    suite: str
-    """Such as bookworm."""
-    directory: Path
-    """Holds `bin`, `etc`, `usr` and so on; cached, so nobody may write to it."""
-
-
-def debian(suite: str = OLDSTABLE, packages: Sequence[str] = PYTHON) -> DebianRoot:
-    """Give a root of a suite with these packages, from the cache or by debootstrap (a minute).
+def debian(suite: str = OLDSTABLE, packages: Sequence[str] = PYTHON) -> Path:
+    """Give a root of a suite with these packages, from the cache or by debootstrap (a minute): nobody may write to it.
 
     Args:
         suite: as Debian names it.
@@ -58,7 +47,7 @@ def debian(suite: str = OLDSTABLE, packages: Sequence[str] = PYTHON) -> DebianRo
     with locked(place):
         if not place.exists():
             _bootstrap(suite, wanted, place)
-    return DebianRoot(suite, place)
+    return place
 
 
 def _bootstrap(suite: str, packages: Sequence[str], place: Path) -> None:

@@ -56,11 +56,11 @@ def torch_base(storage: Storage, host: Host, constraints: Path) -> str:
 
 def _imported(storage: Storage, packages: tuple[str, ...], name: str) -> str:
     root = debian(OLDSTABLE, packages)
-    image = f"localhost/{DEBIAN}-{name}:{root.directory.name}"
+    image = f"localhost/{DEBIAN}-{name}:{root.name}"
     if not storage.has(image):
         container = storage.buildah("from", "scratch")
         try:
-            storage.buildah("add", "--quiet", container, str(root.directory), "/")
+            storage.buildah("add", "--quiet", container, str(root), "/")
             storage.buildah("config", f"--cmd={json.dumps(['python3'])}", container)
             storage.buildah(
                 "commit", "--quiet", f"--timestamp={_TIME}", f"--signature-policy={storage.policy}", container, image

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -17,9 +15,8 @@ from hack.images.storage import Storage, storage
 from hack.oci.archive import ArchiveError
 from hack.oci.listing import NAME, Image, listed, write_list
 from hack.release.images import INITIALIZER, MANAGER, TRANSFORMERS
+from hack.release.settings import ROOT, git
 from hack.release.versions import current
-
-ROOT: Final = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +58,7 @@ def build(
 
     Raises:
         ImageError: a name is unknown, or an image cannot be built.
+        GitError: the tree is no checkout.
     """
     wanted = tuple(names)
     unknown = sorted(set(wanted) - IMAGES.keys())
@@ -114,8 +112,10 @@ def _build(ours: Storage, name: str, *, output: Path, base: str | None, target: 
             *("push", "--quiet", f"--signature-policy={ours.policy}", f"--digestfile={digest}"),
             *(built, f"oci-archive:{archive}:{reference}"),
         )
+        platform = ours.buildah("inspect", "--type=image", "--format={{.OCIv1.OS}}/{{.OCIv1.Architecture}}", built)
         ours.remove(built, *([stage] if recipe.has_build_stage else []))
-        return Image(recipe.image, reference, digest.read_text().strip(), archive)
+        manifest = digest.read_text().strip()
+        return Image(recipe.image, reference, manifest, archive, ((platform, manifest),))
 
 
 def _base_arguments(ours: Storage, name: str, base: str | None, host: Host) -> list[str]:
@@ -135,19 +135,10 @@ def _arguments(tag: str) -> dict[str, str]:
 
 def revision(root: Path = ROOT) -> str:
     """The commit, with `-dirty` behind it where the tree has something else, which is then in the image as well."""
-    changed = _git("status", "--porcelain", root=root)
-    return _git("rev-parse", "HEAD", root=root) + ("-dirty" if changed else "")
+    changed = git("status", "--porcelain", root=root)
+    return git("rev-parse", "HEAD", root=root) + ("-dirty" if changed else "")
 
 
 def commit_time() -> int:
     """When the last commit was made, in seconds since 1970."""
-    return int(_git("log", "-1", "--format=%ct"))
-
-
-def _git(*arguments: str, root: Path = ROOT) -> str:
-    if shutil.which("git") is None or not (root / ".git").exists():
-        raise ImageError(f"{root} is no checkout: times and revision of an image are those of its commit")
-    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ImageError(f"git {arguments[0]} failed in {root}:\n{done.stderr.strip()}")
-    return done.stdout.strip()
+    return int(git("log", "-1", "--format=%ct"))

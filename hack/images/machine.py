@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from hack.images.base import OLDSTABLE, PYTHON, DebianRoot, debian
+from hack.images.base import OLDSTABLE, PYTHON, debian
 from hack.images.errors import ImageError, require, require_root
 from hack.images.host import AUTHORITIES, pip_settings, proxies
 
@@ -107,7 +107,7 @@ def clean_machine(
 
 
 @contextmanager
-def _held(base: DebianRoot, directory: Path, mounts: Mapping[Path, str]) -> Iterator[CleanMachine]:
+def _held(base: Path, directory: Path, mounts: Mapping[Path, str]) -> Iterator[CleanMachine]:
     root, changes, work = (directory / name for name in ("root", "changes", "work"))
     for each in (root, changes, work):
         each.mkdir(mode=0o755)
@@ -118,7 +118,7 @@ def _held(base: DebianRoot, directory: Path, mounts: Mapping[Path, str]) -> Iter
     environment = {"PATH": _PATH, "HOME": "/root", "LANG": "C.UTF-8", **proxies()}
     variables = {
         "PATH": _PATH,
-        "LOWER": str(base.directory),
+        "LOWER": str(base),
         "UPPER": str(changes),
         "WORK": str(work),
         "ROOT": str(root),
@@ -129,14 +129,16 @@ def _held(base: DebianRoot, directory: Path, mounts: Mapping[Path, str]) -> Iter
         env=variables,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
     )
     with holder:
         assert holder.stdin is not None
         assert holder.stdout is not None
+        assert holder.stderr is not None
         try:
             if holder.stdout.readline() != "ready\n":
-                raise ImageError("the clean machine does not start: overlay file systems and namespaces are needed")
+                raise ImageError(f"the clean machine does not start: {holder.stderr.read().strip()}")
             yield CleanMachine(holder.pid, changes, environment)
         finally:
             holder.stdin.close()

@@ -26,7 +26,7 @@ class Image:
     same after a push that does not compress anew."""
     archive: Path
     platforms: tuple[tuple[str, str], ...] = ()
-    """Platform and digest of its manifest, such as linux/amd64; empty where there is one that nobody has asked for."""
+    """Platform, such as linux/amd64, and digest of its manifest; none for what runs nowhere, such as a chart."""
 
     @property
     def tag(self) -> str:

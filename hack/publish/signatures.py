@@ -8,8 +8,8 @@ from typing import Final
 
 from hack.publish.programs import PublishError, require, run
 from hack.publish.registry import Published
+from hack.release.checksums import NAME as SUMS
 
-SUMS: Final = "SHA256SUMS"
 BUNDLE: Final = f"{SUMS}.sigstore.json"
 """Signature, certificate and proof of the log, for `cosign verify-blob --bundle`."""
 

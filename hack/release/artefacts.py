@@ -16,9 +16,8 @@ from hack.release.images import NAMES
 from hack.release.settings import REGISTRY, REPOSITORY, ROOT, Release, git
 from hack.release.source import stage, with_absolute_links
 
-NOTES = "NOTES.md"
 CONSTRAINTS = "constraints.txt"
-"""The versions that were tested, for `pip install --constraint`."""
+"""The versions that were tested, and those of the release itself, for `pip install --constraint`."""
 
 
 def make(release: Release, output: Path, *, images: Path | None, root: Path = ROOT) -> None:
@@ -51,8 +50,8 @@ def make(release: Release, output: Path, *, images: Path | None, root: Path = RO
             chart.package(release, tree, of_images, made)
             manifests.write(release, tree, of_images, made)
             sbom.write(release, tree, (file for file in built if file.suffix == ".whl"), of_images, made)
-            shutil.copyfile(tree / CONSTRAINTS, made / CONSTRAINTS)
-            (made / NOTES).write_text(_notes(release, tree, of_images), encoding="utf-8")
+            (made / CONSTRAINTS).write_text(_constraints(tree, built), encoding="utf-8")
+            (made / notes.NAME).write_text(_notes(release, tree, of_images), encoding="utf-8")
             checksums.write(made)
         shutil.rmtree(output, ignore_errors=True)
         shutil.copytree(made, output)
@@ -61,6 +60,8 @@ def make(release: Release, output: Path, *, images: Path | None, root: Path = RO
 
 
 def _check(output: Path) -> None:
+    if output.exists() and not output.is_dir():
+        raise ValueError(f"{output} is a file: name a folder")
     if output.exists() and any(output.iterdir()) and not (output / checksums.NAME).exists():
         raise ValueError(f"{output} is no release, since it has no {checksums.NAME}: name another folder, or remove it")
 
@@ -87,6 +88,12 @@ def _note(release: Release, root: Path) -> None:
             f"note: {REPOSITORY} and {REGISTRY} are placeholders: REPOSITORY=https://github.com/OWNER/NAME "
             "REGISTRY=ghcr.io/OWNER says where it will be published\n"
         )
+
+
+def _constraints(tree: Path, built: Iterable[Path]) -> str:
+    ours = (sbom.metadata_of(file) for file in built if file.suffix == ".whl")
+    pins = sorted(f"{each['Name']}=={each['Version']}\n" for each in ours)
+    return (tree / CONSTRAINTS).read_text("utf-8") + "".join(pins)
 
 
 def _notes(release: Release, tree: Path, of_images: Iterable[Image]) -> str:

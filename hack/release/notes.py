@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+NAME = "NOTES.md"
+"""The file of a release that has them."""
 _HEADING = re.compile(r"^## \[(?P<name>[^\]]+)\](?: - (?P<date>\d{4}-\d{2}-\d{2}))?$", re.MULTILINE)
 UNRELEASED = "Unreleased"
 

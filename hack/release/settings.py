@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,12 @@ REPOSITORY = "https://github.com/example/trainer-operator"
 """A placeholder: who releases names the repository, since readmes and metadata of packages link to it."""
 REGISTRY = "registry.example.com"
 """A placeholder: who releases names the registry, and the folder in it, that nodes pull images from."""
-
+VERSION_FILE = "trainer/__init__.py"
 _VERSION = re.compile(r'^__version__ = "(.+)"$', re.MULTILINE)
+
+
+class GitError(RuntimeError):
+    """What a commit says cannot be had; the message quotes git."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +50,33 @@ def release(repository: str = REPOSITORY, registry: str = REGISTRY, root: Path =
         raise ValueError(f"REPOSITORY={repository} is no URL of a repository: REPOSITORY=https://github.com/OWNER/NAME")
     if "://" in registry:
         raise ValueError(f"REGISTRY={registry} is a URL, which no image begins with: REGISTRY=HOST/OWNER")
-    commit = git("rev-parse", "HEAD", root=root).strip()
-    source = git("show", f"{commit}:trainer/__init__.py", root=root)
+    commit = git("rev-parse", "HEAD", root=root)
+    version = version_in(git("show", f"{commit}:{VERSION_FILE}", root=root))
+    epoch = int(git("show", "--no-patch", "--format=%ct", commit, root=root))
+    return Release(version, commit, epoch, repository.rstrip("/"), registry.rstrip("/").lower())
+
+
+def version_in(source: str) -> str:
+    """Give the version that the text of VERSION_FILE names.
+
+    Raises:
+        ValueError: it names none.
+    """
     found = _VERSION.search(source)
     if found is None:
-        raise ValueError('trainer/__init__.py: no line __version__ = "..."')
-    epoch = int(git("show", "--no-patch", "--format=%ct", commit, root=root))
-    return Release(found[1], commit, epoch, repository.rstrip("/"), registry.rstrip("/").lower())
+        raise ValueError(f'{VERSION_FILE}: no line __version__ = "..."')
+    return found[1]
 
 
 def git(*arguments: str, root: Path = ROOT) -> str:
-    """Give what git prints."""
-    return subprocess.run(["git", "-C", root, *arguments], check=True, capture_output=True, text=True).stdout
+    """Give what git prints, without white space around it.
+
+    Raises:
+        GitError: there is no git, `root` is no checkout, or git fails.
+    """
+    if shutil.which("git") is None or not (root / ".git").exists():
+        raise GitError(f"{root} is no checkout with git: version, time and revision are those of a commit")
+    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise GitError(f"git {arguments[0]} failed in {root}:\n{done.stderr.strip()}")
+    return done.stdout.strip()

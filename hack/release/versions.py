@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from hack.release.settings import ROOT, git
+from hack.release.settings import ROOT, VERSION_FILE, git, version_in
 
 _VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 _READ_BY_PEOPLE = ("docs/", "config/", "charts/kubeflow-trainer/Chart.yaml", "tests/")
@@ -48,10 +48,7 @@ def set_version(version: str, root: Path = ROOT) -> tuple[str, ...]:
 
 def current(root: Path = ROOT) -> str:
     """Give the version of the tree."""
-    found = re.search(r'^__version__ = "(.+)"$', (root / "trainer/__init__.py").read_text("utf-8"), re.MULTILINE)
-    if found is None:
-        raise ValueError('trainer/__init__.py: no line __version__ = "..."')
-    return found[1]
+    return version_in((root / VERSION_FILE).read_text("utf-8"))
 
 
 def _replacements(name: str, old: str, new: str) -> Iterator[tuple[str, str]]:

@@ -8,14 +8,15 @@ import pytest
 
 from hack.images import IMAGES, ImageError, build
 from hack.images.__main__ import main
-from hack.images.building import ROOT, revision
+from hack.images.building import revision
 from hack.images.errors import require
+from hack.release.settings import ROOT, GitError
 from tests.hack.release.commits import commit
 
 
 def test_unknown_image(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is named with those that there are."""
-    assert main(["build", "manger", "--output", str(tmp_path)]) == 1
+    assert main(["manger", "--output", str(tmp_path)]) == 1
     assert capsys.readouterr().err == f"error: there is no image manger; choose from {', '.join(IMAGES)}\n"
 
 
@@ -53,5 +54,5 @@ def test_revision(tmp_path: Path) -> None:
 def test_no_repository(tmp_path: Path) -> None:
     """What git complains of is said."""
     (tmp_path / ".git").write_text("nothing")
-    with pytest.raises(ImageError, match=r"git status failed in .*:\nfatal: "):
+    with pytest.raises(GitError, match=r"git status failed in .*:\nfatal: "):
         revision(tmp_path)

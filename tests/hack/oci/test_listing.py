@@ -17,7 +17,7 @@ def test_list(tmp_path: Path) -> None:
     write_list([built], tmp_path / "here")
     (tmp_path / "here").rename(tmp_path / "there")
     (found,) = listed(tmp_path / "there")
-    assert (found.name, found.tag, found.digest) == ("trainer-operator", "0.2.0", built.digest)
+    assert (found.name, found.tag, found.digest) == ("trainer-operator", "9.8.7", built.digest)
     assert found.archive == tmp_path / "there" / built.archive.name
 
 

@@ -19,7 +19,7 @@ def test_join(tmp_path: Path) -> None:
     """The index names the manifest of each platform by the platform of its configuration, and all blobs are there."""
     folder = platforms(tmp_path, "arm64", "amd64", names=("trainer-operator", "trainer-initializer"))
     joined = join(folder)
-    assert [each.reference for each in joined] == ["trainer-initializer:0.2.0", "trainer-operator:0.2.0"]
+    assert [each.reference for each in joined] == ["trainer-initializer:9.8.7", "trainer-operator:9.8.7"]
     assert listed(folder) == joined
     for each in joined:
         assert [platform for platform, _ in each.platforms] == ["linux/amd64", "linux/arm64"]
@@ -54,7 +54,7 @@ def test_a_platform_lacks_an_image(tmp_path: Path) -> None:
     """Nothing is published for some platforms only."""
     platforms(tmp_path, "amd64", names=("trainer-operator", "trainer-initializer"))
     platforms(tmp_path, "arm64")
-    with pytest.raises(PublishError, match=r"arm64 has trainer-operator:0.2.0"):
+    with pytest.raises(PublishError, match=r"arm64 has trainer-operator:9.8.7"):
         join(tmp_path)
 
 

@@ -106,7 +106,7 @@ def test_push(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (pushed,) = recorded(folder / LIST)
     (built,) = listed(folder)
     assert (pushed.digest, pushed.platforms) == (built.digest, built.platforms)
-    assert pushed.reference == f"{os.environ['REGISTRY']}/trainer-operator:0.2.0"
+    assert pushed.reference == f"{os.environ['REGISTRY']}/trainer-operator:9.8.7"
     entries = json.loads(manifest(pushed.reference))["manifests"]
     assert {entry["platform"]["architecture"] for entry in entries} == {"amd64", "arm64"}
     for _, digest in pushed.platforms:

@@ -9,7 +9,8 @@ import pytest
 
 from hack.publish.__main__ import main
 from hack.publish.registry import Published, record
-from hack.publish.signatures import BUNDLE, SUMS
+from hack.publish.signatures import BUNDLE
+from hack.release.checksums import NAME as SUMS
 from tests.hack.programs import Programs, programs
 
 __all__ = ["programs"]
@@ -17,8 +18,8 @@ __all__ = ["programs"]
 LIST = "published.json"
 PLACE = "ghcr.io/owner"
 AMD64, ARM64, INDEX, CHART = (f"sha256:{letter * 64}" for letter in "abcd")
-IMAGE = Published(f"{PLACE}/trainer-operator:0.2.0", INDEX, (("linux/amd64", AMD64), ("linux/arm64", ARM64)))
-PUBLISHED = (IMAGE, Published(f"{PLACE}/charts/kubeflow-trainer:0.2.0", CHART))
+IMAGE = Published(f"{PLACE}/trainer-operator:9.8.7", INDEX, (("linux/amd64", AMD64), ("linux/arm64", ARM64)))
+PUBLISHED = (IMAGE, Published(f"{PLACE}/charts/kubeflow-trainer:9.8.7", CHART))
 
 
 def dist_of(directory: Path, files: Iterable[str]) -> Path:
@@ -29,7 +30,7 @@ def dist_of(directory: Path, files: Iterable[str]) -> Path:
     return dist
 
 
-BILLS = [f"trainer-operator-0.2.0-linux-{architecture}.cdx.json" for architecture in ("amd64", "arm64")]
+BILLS = [f"trainer-operator-9.8.7-linux-{architecture}.cdx.json" for architecture in ("amd64", "arm64")]
 
 
 def test_sign(tmp_path: Path, programs: Programs) -> None:
@@ -106,5 +107,5 @@ def test_published_twice(tmp_path: Path) -> None:
     record(PUBLISHED, tmp_path / LIST)
     record([Published(IMAGE.reference, AMD64)], tmp_path / LIST)
     text = (tmp_path / LIST).read_text()
-    assert text.count("trainer-operator:0.2.0") == 1
+    assert text.count("trainer-operator:9.8.7") == 1
     assert INDEX not in text
