@@ -67,16 +67,15 @@ class CleanMachine:
             timeout: seconds.
 
         Raises:
-            ImageError: it failed; the message has what it printed.
+            ImageError: it failed, and the message has what it printed; or it took too long.
         """
-        done = subprocess.run(
-            self.command(*command, environment=environment),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=timeout,
-        )
+        there = self.command(*command, environment=environment)
+        try:
+            done = subprocess.run(
+                there, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=timeout
+            )
+        except subprocess.TimeoutExpired as error:
+            raise ImageError(f"{shlex.join(command)} has not ended after {timeout:.0f} s") from error
         if check and done.returncode:
             raise ImageError(f"{shlex.join(command)} exits with {done.returncode}:\n{done.stdout}{done.stderr}")
         return done
