@@ -14,8 +14,9 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,8 @@ _LINE_BYTES = 256
 _COLLECTIONS = (dict, list, set, deque)
 _OURS = "trainer"
 """How the names of our packages begin."""
+_CACHED: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Functions with a cache. The garbage collector does not know those that were there when a client froze it."""
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -59,7 +62,8 @@ class Sample(msgspec.Struct, frozen=True):
     types: dict[str, int] = {}
     """Number of these objects by their type, where there are many."""
     entries: dict[str, int] = {}
-    """Entries of the collections that our objects have, by the name of the attribute, where there are some."""
+    """Entries of the collections that our objects have, by the name of the attribute, and of the caches of our
+    functions, where there are some. All caches are among them, those with a bound and those without."""
 
 
 def sample() -> Sample:
@@ -84,10 +88,13 @@ def sample() -> Sample:
 
 
 def _entries(objects: Iterable[object]) -> Counter[str]:
-    """Entries of collections by class and attribute."""
+    """Entries of collections by class and attribute, and of the caches of functions by function."""
     found: Counter[str] = Counter()
     seen: set[int] = set()
     slots: dict[type, tuple[str, ...] | None] = {}
+    for cached in _CACHED:
+        if str(cached.__module__).startswith(_OURS):
+            found[f"{cached.__module__}.{cached.__qualname__}"] += cached.cache_info().currsize
     for each in objects:
         kind = type(each)
         if kind not in slots:
@@ -113,7 +120,15 @@ def bound_caches(entries: int) -> None:
     ordinary = functools.lru_cache
 
     def lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:
-        return ordinary(min(maxsize, entries) if isinstance(maxsize, int) else maxsize, typed)
+        if callable(maxsize):
+            return lru_cache()(maxsize)
+        bounded = ordinary(maxsize if maxsize is None else min(maxsize, entries), typed)
+
+        def cached(function: Callable[..., Any]) -> Any:
+            _CACHED.add(found := bounded(function))
+            return found
+
+        return cached
 
     functools.lru_cache = lru_cache
     # What follows imports much that has such caches.

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import os
 import random
 import statistics
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -151,6 +153,33 @@ def test_sample() -> None:
     found = observed_sample()
     assert found.entries["trainer.progress.curves.Curves.by_metric"] == 100
     assert min(found.rss, found.malloc, found.blocks, found.objects, found.files, found.threads) > 0
+
+
+def test_sample_of_caches(tmp_path: Path) -> None:
+    """Entries of caches of functions count, of those without a bound all, and of those with one as many as they may."""
+    (tmp_path / "trainer_soaked.py").write_text("""
+import functools, gc, os, signal
+
+@functools.cache
+def unbounded(number): ...
+
+@functools.lru_cache
+def bounded(number): ...
+
+def main():
+    gc.freeze()
+    for number in range(50):
+        unbounded(number)
+        bounded(number)
+    os.kill(os.getpid(), signal.SIGUSR1)
+""")
+    file = tmp_path / "samples"
+    command = [sys.executable, "-m", "benchmarks.soaking.observed", str(file), "20", "trainer_soaked"]
+    path = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
+    subprocess.run(command, check=True, env=os.environ | {"PYTHONPATH": path})
+    entries = msgspec.json.decode(file.read_bytes(), type=Sample).entries
+    found = {name: many for name, many in entries.items() if name.startswith("trainer_soaked")}
+    assert found == {"trainer_soaked.unbounded": 50, "trainer_soaked.bounded": 20}
 
 
 async def test_a_process_that_ends(tmp_path: Path) -> None:
