@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.soaking.observed import Sample
-from benchmarks.soaking.trend import Trend, trend
+from benchmarks.soaking.trend import Trend, Verdict, trend
 
 _MIB: Final = 2.0**20
 _GROWN: Final = 8
@@ -23,43 +23,56 @@ class Figure:
 
     name: str
     value: Callable[[Sample], float]
-    resolution: float
-    """What is less is no growth."""
+    step: float
+    """By how much it differs between rests, or goes on settling in the later half of a run, without a leak."""
     text: Callable[[float], str]
 
 
+def _mebibytes(value: float) -> str:
+    return f"{value / _MIB:.1f} MiB"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}"
+
+
 FIGURES: Final = (
-    Figure("memory (RSS)", lambda each: each.rss, _MIB, lambda value: f"{value / _MIB:.1f} MiB"),
-    Figure("malloc", lambda each: each.malloc, _MIB / 4, lambda value: f"{value / _MIB:.1f} MiB"),
-    Figure("blocks of memory", lambda each: each.blocks, 100, lambda value: f"{value:,.0f}"),
-    Figure("objects", lambda each: each.objects, 100, lambda value: f"{value:,.0f}"),
-    Figure("tasks", lambda each: each.tasks, 1, lambda value: f"{value:.0f}"),
-    Figure("files", lambda each: each.files, 1, lambda value: f"{value:.0f}"),
-    Figure("threads", lambda each: each.threads, 1, lambda value: f"{value:.0f}"),
+    Figure("memory (RSS)", lambda each: each.rss, 4 * _MIB, _mebibytes),
+    Figure("malloc", lambda each: each.malloc, 2 * _MIB, _mebibytes),
+    Figure("blocks of memory", lambda each: each.blocks, 1000, _number),
+    Figure("objects", lambda each: each.objects, 1000, _number),
+    Figure("entries of caches", lambda each: sum(each.entries.values()), 50, _number),
+    Figure("tasks", lambda each: each.tasks, 16, _number),
+    Figure("files", lambda each: each.files, 16, _number),
+    Figure("threads", lambda each: each.threads, 2, _number),
 )
 
 
 def trends(rests: Sequence[Sequence[Sample]]) -> dict[Figure, Trend]:
     """How the figures of a process develop, of which there are samples at each rest."""
     return {
-        figure: trend(
-            [(samples[0].moment, [figure.value(each) for each in samples]) for samples in rests], figure.resolution
-        )
+        figure: trend([(samples[0].moment, [figure.value(each) for each in samples]) for samples in rests], figure.step)
         for figure in FIGURES
     }
 
 
 def leaks(found: Mapping[Figure, Trend]) -> list[str]:
     """The names of the figures that leak."""
-    return [figure.name for figure, each in found.items() if each.is_leak]
+    return [figure.name for figure, each in found.items() if each.verdict is Verdict.LEAK]
 
 
-def show(console: Console, name: str, found: dict[Figure, Trend]) -> None:
+def dubious(found: Mapping[Figure, Trend]) -> list[str]:
+    """The names of those that seem to grow by more than their bound, where a leak is neither proved nor excluded."""
+    return [figure.name for figure, each in found.items() if each.is_dubious]
+
+
+def show(console: Console, name: str, found: Mapping[Figure, Trend]) -> None:
     """Print the table of a process."""
-    table = Table("figure", "at rest", "an hour", "at least", "found from", "", title=name, title_justify="left")
+    columns = ("figure", "at rest", "an hour", "proved", "found from", "must find", "verdict")
+    table = Table(*columns, title=name, title_justify="left")
     for figure, each in found.items():
-        slopes = (f"{slope:+.1%}" for slope in (each.slope, each.least, each.smallest_leak))
-        table.add_row(figure.name, figure.text(each.level), *slopes, "leak" if each.is_leak else "")
+        slopes = (f"{slope:+.1%}" for slope in (each.slope, each.proved, each.smallest_leak, each.bound))
+        table.add_row(figure.name, figure.text(each.level), *slopes, each.verdict)
     console.print(table)
 
 
