@@ -27,7 +27,7 @@ with helm_python.Chart.load(sys.argv[1]) as chart:
     for text in chart.render({}, name="kubeflow-trainer", namespace="trainer-system").values():
         print("---", text, sep="\\n")
 """
-NOT_SERVED = {"admissionpolicy", "prometheus"}
+NOT_SERVED = {f"{name}{version}" for name in ("admissionpolicy", "prometheus") for version in ("", "-v1alpha1")}
 """Additions with kinds that the dev cluster does not have."""
 
 pytestmark = pytest.mark.timeout(900)

@@ -21,7 +21,6 @@ _RULE: Final = "PrometheusRule"
 _RELEASED: Final = {
     "trainer-controller-manager-metrics": "kubeflow-trainer-controller-manager",
     "trainer-webhook-certificates": "kubeflow-trainer-webhook-cert",
-    "ServiceAccount trainer-controller-manager": "ServiceAccount kubeflow-trainer-controller-manager",
 }
 """What v1alpha1 has, with the names of the released chart, in place of what v2alpha1 has."""
 
@@ -67,8 +66,6 @@ class _Section:
         for obj in objects:
             content = json.dumps(obj.pop(field), separators=(",", ":"), ensure_ascii=False)
             content = content.replace("{{", '{{ "{{" }}').replace(RUNBOOKS, f"{{{{ {self._value}.runbooks }}}}")
-            account = next(name for name in _RELEASED if " " in name)
-            content = content.replace(account, _choice(_RELEASED[account], account))
             documents.append(f"{self._expressions.text(*self._placed([obj]))}{field}: {content}\n")
         return self._switched("---\n".join(documents))
 
@@ -83,11 +80,7 @@ class _Section:
         return found
 
     def _either(self, released: str, ours: str) -> str:
-        return self._expressions.value(_choice(released, ours))
+        return self._expressions.value(f'{{{{ ternary "{released}" "{ours}" (eq .Values.apiVersion "v1alpha1") }}}}')
 
     def _switched(self, text: str) -> str:
         return f"{{{{- if {self._value}.enabled }}}}\n---\n{text}{{{{- end }}}}\n"
-
-
-def _choice(released: str, ours: str) -> str:
-    return f'{{{{ ternary "{released}" "{ours}" (eq .Values.apiVersion "v1alpha1") }}}}'

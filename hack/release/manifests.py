@@ -45,10 +45,14 @@ ADDITIONS = {
         "v1-jobs": Overlay("v1"),
     },
     "v1alpha1": {
+        "admissionpolicy-v1alpha1": Overlay("v1alpha1/admissionpolicy"),
         "dashboard-v1alpha1": Overlay("dashboard", "kubeflow-system"),
         "dashboard-impersonation-v1alpha1": Overlay("dashboard-impersonation", "kubeflow-system"),
+        "grafana-v1alpha1": Overlay("v1alpha1/grafana"),
         "history-v1alpha1": Overlay("history", "kubeflow-system"),
         "history-postgresql-v1alpha1": Overlay("history-postgresql", "kubeflow-system"),
+        "networkpolicy-v1alpha1": Overlay("v1alpha1/networkpolicy"),
+        "prometheus-v1alpha1": Overlay("v1alpha1/prometheus"),
         "v1-jobs-v1alpha1": Overlay("v1alpha1/v1"),
     },
 }

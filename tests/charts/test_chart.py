@@ -164,11 +164,13 @@ OPTIONAL: dict[str, Object] = {
 
 
 @needs_helm
+@both_versions
 @pytest.mark.parametrize("overlay", OPTIONAL)
-def test_what_stands_beside_the_manager(overlay: str) -> None:
+def test_what_stands_beside_the_manager(overlay: str, version: str) -> None:
     """Monitoring and network policies are what kustomize applies, where they are wanted."""
-    nothing, wanted = rendered({"apiVersion": "v2alpha1"}, {"apiVersion": "v2alpha1", **OPTIONAL[overlay]})
-    assert comparable(nothing) | comparable(kustomized.rendered(overlay)) == comparable(wanted)
+    nothing, wanted = rendered({"apiVersion": version}, {"apiVersion": version, **OPTIONAL[overlay]})
+    directory = overlay if version == "v2alpha1" else f"{version}/{overlay}"
+    assert comparable(nothing) | comparable(kustomized.rendered(directory)) == comparable(wanted)
 
 
 @needs_helm

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -15,6 +16,15 @@ from tests.config.kustomized import CONFIG, kustomize, of_kind, pod_templates, r
 from trainer.cli.manifests import runtimes
 from trainer.configuration.sections import StatusServerConfiguration
 from trainer.kube.objects import Object, labels_of, name_of
+
+NAMESPACES = {"": "trainer-system", "v1alpha1/": "kubeflow-system"}
+"""By the folder of config/ that has the manager for a version of the API."""
+RELEASED = {
+    "trainer-system:trainer-controller-manager": "kubeflow-system:kubeflow-trainer-controller-manager",
+    "trainer-webhook-certificates": "kubeflow-trainer-webhook-cert",
+    "trainer-system": "kubeflow-system",
+}
+"""Names of config/default, by what config/v1alpha1/default has instead."""
 
 
 @pytest.fixture
@@ -189,16 +199,17 @@ def test_network_policies(default: list[Object]) -> None:
     )
 
 
-def test_prometheus_may_find_and_read_the_metrics() -> None:
+@pytest.mark.parametrize(("overlay", "namespace"), NAMESPACES.items())
+def test_prometheus_may_find_and_read_the_metrics(overlay: str, namespace: str) -> None:
     """One account gets both roles: to discover what the ServiceMonitor selects, where that is, and to read /metrics."""
-    objects = rendered("prometheus")
+    objects = rendered(f"{overlay}prometheus")
     discovery, reading = only(objects, "RoleBinding"), only(objects, "ClusterRoleBinding")
     role, cluster_role = only(objects, "Role"), only(objects, "ClusterRole")
     assert discovery["subjects"] == reading["subjects"]
     assert discovery["roleRef"]["name"] == name_of(role)
     assert reading["roleRef"]["name"] == name_of(cluster_role)
     namespaces = {obj["metadata"]["namespace"] for obj in (discovery, role, only(objects, "ServiceMonitor"))}
-    assert namespaces == {"trainer-system"}
+    assert namespaces == {namespace}
     discovered = {resource for rule in role["rules"] for resource in rule["resources"]}
     assert discovered == {"services", "endpoints", "endpointslices", "pods"}
     assert all(rule["verbs"] == ["list", "watch"] for rule in role["rules"])
@@ -220,16 +231,25 @@ def test_the_certificate_has_the_name_that_prometheus_expects(default: list[Obje
     assert endpoint["tlsConfig"]["serverName"] in configuration["webhook"]["hosts"]
 
 
-def test_prometheus_finds_the_metrics(default: list[Object]) -> None:
+@pytest.mark.parametrize("overlay", NAMESPACES)
+def test_prometheus_finds_the_metrics(overlay: str) -> None:
     """The ServiceMonitor selects the Service of the metrics alone, and trusts the certificate that is served there."""
-    monitor = only(rendered("prometheus"), "ServiceMonitor")["spec"]
-    selected = [
-        s for s in of_kind(default, "Service") if monitor["selector"]["matchLabels"].items() <= labels_of(s).items()
-    ]
+    monitor = only(rendered(f"{overlay}prometheus"), "ServiceMonitor")["spec"]
+    manager = rendered(f"{overlay}default")
+    services = of_kind(manager, "Service")
+    selected = [each for each in services if monitor["selector"]["matchLabels"].items() <= labels_of(each).items()]
     (endpoint,) = monitor["endpoints"]
-    assert [name_of(service) for service in selected] == ["trainer-controller-manager-metrics"]
-    assert endpoint["port"] in {port["name"] for port in selected[0]["spec"]["ports"]}
+    (metrics,) = selected
+    assert endpoint["port"] in {port["name"] for port in metrics["spec"]["ports"]}
     assert endpoint["relabelings"] == [{"targetLabel": "job", "replacement": "trainer"}]
-    assert endpoint["tlsConfig"]["ca"]["secret"]["name"] in names(default, "Secret")
-    service, namespace, _ = endpoint["tlsConfig"]["serverName"].split(".")
-    assert (namespace, service) in {(s["metadata"]["namespace"], name_of(s)) for s in of_kind(default, "Service")}
+    assert endpoint["tlsConfig"]["ca"]["secret"]["name"] in names(manager, "Secret")
+    assert endpoint["tlsConfig"]["serverName"] == f"{name_of(metrics)}.{metrics['metadata']['namespace']}.svc"
+
+
+@pytest.mark.parametrize("overlay", ["admissionpolicy", "grafana", "networkpolicy"])
+def test_what_is_applied_besides_has_the_names_of_v1alpha1(overlay: str) -> None:
+    """It differs from that for v2alpha1 in the namespace and the names of the manager, and in nothing else."""
+    text = json.dumps(rendered(overlay))
+    for name, released in RELEASED.items():
+        text = text.replace(name, released)
+    assert rendered(f"v1alpha1/{overlay}") == json.loads(text)
