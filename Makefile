@@ -233,7 +233,8 @@ kind-delete: $(VENV)/.dev
 # IMAGES=none leaves images, their digests and bills of materials out.
 release: $(VENV)/.dev
 	@test "$(IMAGES)" = none || test -e "$(IMAGES)/images.json" || \
-	  $(MAKE) images NAMES="manager initializer"
+	  $(MAKE) images NAMES="manager initializer" || \
+	  { echo "error: there are no images; BASE=debian builds them without a registry, IMAGES=none leaves them out" >&2; exit 2; }
 	$(BIN)/python -m hack.release build $(REGISTRY:%=--registry "%") $(REPOSITORY:%=--repository "%") \
 	  $(if $(filter none,$(IMAGES)),,--images "$(IMAGES)") --output "$(DIST)"
 
@@ -330,7 +331,7 @@ clean:
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "error: $(PYTHON) is older than 3.11; name a newer one: make PYTHON=python3.12" >&2; exit 2; }
+	  { echo "error: $(PYTHON) is not there, or older than 3.11; name another: make PYTHON=python3.12" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.dev: pyproject.toml $(PACKAGES:%=%/pyproject.toml) constraints.txt | $(BIN)/python

@@ -27,10 +27,9 @@ class Archive:
 
     file: tarfile.TarFile
 
-    def entries(self) -> list[dict[str, Any]]:
-        """Give the descriptors in its `index.json`."""
-        entries: list[dict[str, Any]] = json.loads(self._member("index.json").read())["manifests"]
-        return entries
+    def manifests(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Give digest and content of the manifest for each platform."""
+        yield from self._manifests(json.loads(self._member("index.json").read()))
 
     def document(self, digest: str) -> dict[str, Any]:
         """Give a manifest, an index or a configuration."""
@@ -40,6 +39,14 @@ class Archive:
     def blob(self, digest: str) -> IO[bytes]:
         """Give any blob, such as a layer."""
         return self._member(blob_name(digest))
+
+    def _manifests(self, index: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+        for entry in index["manifests"]:
+            document = self.document(entry["digest"])
+            if "manifests" in document:
+                yield from self._manifests(document)
+            else:
+                yield entry["digest"], document
 
     def _member(self, name: str) -> IO[bytes]:
         try:

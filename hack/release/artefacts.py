@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hack.oci.listing import Image, listed
+from hack.oci.listing import Image
 from hack.release import chart, checksums, manifests, notes, packages, sbom
-from hack.release.images import NAMES
+from hack.release.images import images_of
 from hack.release.settings import REGISTRY, REPOSITORY, ROOT, Release, git
 from hack.release.source import stage, with_absolute_links
 
@@ -37,12 +37,12 @@ def make(release: Release, output: Path, *, images: Path | None, root: Path = RO
     """
     _check(output)
     _note(release, root)
+    of_images = images_of(release, images) if images is not None else ()
     with tempfile.TemporaryDirectory(prefix="release-") as directory:
         workspace = Path(directory)
         made, tree = workspace / "made", workspace / "tree"
         made.mkdir()
         stage(release, tree, root)
-        of_images = _images(release, images)
         with _timed("packages, twice"):
             built = packages.build(release, made, workspace / "packages", root)
             packages.check_metadata(built)
@@ -64,20 +64,6 @@ def _check(output: Path) -> None:
         raise ValueError(f"{output} is a file: name a folder")
     if output.exists() and any(output.iterdir()) and not (output / checksums.NAME).exists():
         raise ValueError(f"{output} is no release, since it has no {checksums.NAME}: name another folder, or remove it")
-
-
-def _images(release: Release, folder: Path | None) -> tuple[Image, ...]:
-    """The images of this version in a folder."""
-    if folder is None:
-        return ()
-    images = listed(folder)
-    for image in images:
-        if image.reference != f"{image.name}:{release.version}":
-            raise ValueError(f"{image.archive} is {image.reference}, the release is {release.version}: make images")
-    missing = [name for name in NAMES if name not in {image.name for image in images}]
-    if missing:
-        sys.stderr.write(f"note: {', '.join(missing)}: not in {folder}, so manifests have the tag and no digest\n")
-    return images
 
 
 def _note(release: Release, root: Path) -> None:

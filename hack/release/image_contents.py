@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from email import message_from_bytes
 from email.message import Message
@@ -39,8 +39,6 @@ class Contents:
     """Such as linux/amd64."""
     digest: str
     """Of the manifest."""
-    commit: str
-    """From which it was built, as its label says; empty where it has none."""
     distribution: str
     """As PURLs name it, such as debian-12; empty where the image does not say."""
     debian: tuple[Debian, ...]
@@ -57,32 +55,20 @@ def contents(archive: Path) -> Iterator[Contents]:
         ArchiveError: it is no OCI archive.
     """
     with opened(archive) as image:
-        for digest in _manifests(image, image.entries()):
-            yield _contents(image, digest)
+        for digest, manifest in image.manifests():
+            yield _contents(image, digest, manifest)
 
 
-def _manifests(archive: Archive, entries: list[dict[str, Any]]) -> Iterator[str]:
-    for entry in entries:
-        document = archive.document(entry["digest"])
-        if "manifests" in document:
-            yield from _manifests(archive, document["manifests"])
-        else:
-            yield entry["digest"]
-
-
-def _contents(archive: Archive, digest: str) -> Contents:
-    manifest = archive.document(digest)
+def _contents(archive: Archive, digest: str, manifest: Mapping[str, Any]) -> Contents:
     image = archive.document(manifest["config"]["digest"])
     files = _files(archive, [layer["digest"] for layer in manifest["layers"]])
     variables = dict(each.split("=", 1) for each in image["config"].get("Env", ()))
-    labels = image["config"].get("Labels") or {}
     system = files.get("usr/lib/os-release", b"").decode()
     release = dict(re.findall(r'^(ID|VERSION_ID)="?([^"\n]+)', system, re.MULTILINE))
     python = [message_from_bytes(files[name]) for name in sorted(files) if name.endswith("/METADATA")]
     return Contents(
         f"{image['os']}/{image['architecture']}",
         digest,
-        labels.get("org.opencontainers.image.revision", ""),
         "-".join(release[key] for key in ("ID", "VERSION_ID") if key in release),
         tuple(sorted(_debian(files), key=lambda package: package.name)),
         tuple(sorted(python, key=lambda metadata: str(metadata["Name"]).lower())),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
@@ -113,9 +115,18 @@ def test_a_command_that_cannot_be_loaded() -> None:
     assert "the command broken of trainer-tuning cannot be loaded: module 'added_commands' has no attribute" in text
 
 
-def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands of our own distributions say how to install them."""
+@pytest.mark.parametrize("command", OF_EXTRAS)
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    """The commands of our own distributions say how to install them: by an extra that there is."""
     monkeypatch.setattr(application, "_installed", dict)
-    code, text = run("dashboard")
-    assert (code, text) == (1, "error: dashboard is not installed: pip install 'trainer-operator[dashboard]'\n")
+    code, text = run(command)
+    said = re.fullmatch(rf"error: {command} is not installed: pip install 'trainer-operator\[(.+)\]'\n", text)
+    assert code == 1
+    assert said is not None
+    assert said[1] in (metadata("trainer-operator").get_all("Provides-Extra") or ())
+
+
+def test_a_misspelt_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not taken for one of an extra."""
+    monkeypatch.setattr(application, "_installed", dict)
     assert "No such command 'dashbord'" in run("dashbord")[1]

@@ -100,7 +100,7 @@ OF_EXTRAS = {
         "Search the parameters with which a script ends best: trials, each a TrainJob, followed to the best one."),
     "sweeps": Listed(Panel.LOOK, "sweeps",
         "List sweeps: state, progress, the best value so far, and trials by state."),
-    "convert": Listed(Panel.TRY, "v1",
+    "convert": Listed(Panel.TRY, "v1-jobs",
         "Print objects of the other version of the API, jobs of the Training Operator, and Experiments of Katib."),
 }  # fmt: skip
 """Subcommands of our other distributions, which join by entry points."""

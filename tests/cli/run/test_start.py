@@ -229,7 +229,10 @@ def test_no_command(node: Node, tmp_path: Path) -> None:
     code, _, stderr = node.run("no-such-torchrun", "train.py")
     assert (code, stderr) == (
         1,
-        "trainer: the image has no no-such-torchrun: take an image with it, or another runtime\n",
+        (
+            "trainer: the image has no no-such-torchrun: take an image with it, or another runtime; "
+            "a dev cluster has no images: install it in the environment that has trainer\n"
+        ),
     )
 
 

@@ -10,12 +10,15 @@ from hack.oci.archive import archive_of
 from hack.oci.listing import Image, write_list
 
 
-def image(folder: Path, name: str, architecture: str, content: str = "") -> Image:
+def image(folder: Path, name: str, architecture: str, content: str = "", *, commit: str = "") -> Image:
     """An image in a folder, without the list."""
     folder.mkdir(parents=True, exist_ok=True)
     layer = f"{name} {architecture} {content}".encode()
     files = {"type": "layers", "diff_ids": [f"sha256:{sha256(layer).hexdigest()}"]}
-    config = json.dumps({"architecture": architecture, "os": "linux", "config": {}, "rootfs": files}).encode()
+    labels = {"org.opencontainers.image.revision": commit} if commit else None
+    config = json.dumps(
+        {"architecture": architecture, "os": "linux", "config": {"Labels": labels}, "rootfs": files}
+    ).encode()
     archive = folder / f"{name}-9.8.7.oci.tar"
     kind = "application/vnd.oci.image"
     digest = archive_of(archive, (f"{kind}.config.v1+json", config), [(f"{kind}.layer.v1.tar", layer)])

@@ -250,7 +250,10 @@ def become(command: list[str]) -> None:
     try:
         os.execvp(command[0], command)  # noqa: S606 - the command is the user's
     except FileNotFoundError:
-        raise StartError(f"the image has no {command[0]}: take an image with it, or another runtime") from None
+        raise StartError(
+            f"the image has no {command[0]}: take an image with it, or another runtime; "
+            "a dev cluster has no images: install it in the environment that has trainer"
+        ) from None
 
 
 if __name__ == "__main__":
