@@ -8,13 +8,12 @@ from typing import Final
 
 from hack.chart.overlay import label, rendered, replaced
 from hack.chart.template_text import Expressions
+from hack.release.source import RUNBOOKS
 from trainer.kube.objects import Object
 
 PROMETHEUS: Final = "prometheus"
 GRAFANA: Final = "grafana"
 NETWORK_POLICY: Final = "networkpolicy"
-RUNBOOKS: Final = "https://example.com/trainer/docs/troubleshooting.md"
-"""The page that alerts of config/ link to."""
 _NAMESPACE: Final = "trainer-system"
 _MONITOR: Final = "ServiceMonitor"
 _RULE: Final = "PrometheusRule"

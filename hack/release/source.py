@@ -1,4 +1,4 @@
-"""The files of a commit, with the addresses of the release in what package indexes show."""
+"""The files of a commit, with the addresses of the release."""
 
 from __future__ import annotations
 
@@ -20,13 +20,18 @@ Changelog = "{repository}/blob/{tag}/CHANGELOG.md"
 Issues = "{repository}/issues"
 Source = "{repository}/tree/{tag}"
 """
+RUNBOOKS = "https://example.com/trainer/docs/troubleshooting.md"
+"""The page that alerts link to, in the source."""
+_TROUBLESHOOTING = "docs/troubleshooting.md"
+_WITH_RUNBOOKS = ("config/prometheus/runbooks.yaml", "charts/kubeflow-trainer/values.yaml")
 
 
 def stage(release: Release, target: Path, root: Path = ROOT) -> tuple[Path, ...]:
     """Write the tree of the commit to an empty folder, and give the folders of its distributions.
 
-    Readmes link to the repository by URL, since a package index has no other file of it, and each pyproject.toml has
-    `project.urls`: both depend on where a release is published, which is no matter of the source.
+    Readmes link to the repository by URL, since a package index has no other file of it, each pyproject.toml has
+    `project.urls`, and alerts link to the page on troubleshooting: where a release is published is no matter of the
+    source.
     """
     archive = subprocess.run(["git", "-C", root, "archive", release.commit], check=True, capture_output=True).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as tree:
@@ -38,6 +43,9 @@ def stage(release: Release, target: Path, root: Path = ROOT) -> tuple[Path, ...]
         readme.write_text(with_absolute_links(readme.read_text("utf-8"), place, release, target), "utf-8")
         with (folder / "pyproject.toml").open("a", encoding="utf-8") as project:
             project.write(_URLS.format(repository=release.repository, tag=release.tag))
+    runbooks = f"{release.repository}/blob/{release.tag}/{_TROUBLESHOOTING}"
+    for file in (target / name for name in _WITH_RUNBOOKS):
+        file.write_text(file.read_text("utf-8").replace(RUNBOOKS, runbooks), "utf-8")
     return folders
 
 

@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from hack.release.source import RUNBOOKS
+
 EPOCH = 1_700_000_000
 PROJECT = """\
 [build-system]
@@ -27,6 +29,8 @@ packages = ["trainer"]
 FILES = {
     "README.md": "# Small\n\nSee [the page](docs/page.md#there).\n",
     "LICENSE": "",
+    "charts/kubeflow-trainer/values.yaml": f"runbooks: {RUNBOOKS}\n",
+    "config/prometheus/runbooks.yaml": f"data:\n  page: {RUNBOOKS}\n",
     "docs/page.md": "# There\n",
     "pyproject.toml": PROJECT,
     "trainer/__init__.py": '__version__ = "1.2.3"\n',

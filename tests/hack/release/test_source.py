@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hack.release.settings import ROOT, Release
-from hack.release.source import distributions, with_absolute_links
+from hack.release.settings import ROOT, Release, release
+from hack.release.source import distributions, stage, with_absolute_links
+from tests.hack.release.commits import commit
 
 RELEASE = Release("1.2.3", "c" * 40, 0, "https://github.com/o/n")
 U = "https://github.com/o/n"
@@ -34,6 +35,14 @@ def test_link_to_nothing() -> None:
     """One that leads nowhere is an error that names it."""
     with pytest.raises(ValueError, match=r"packages/a/README\.md: the link gone\.md leads to no file"):
         with_absolute_links("[a](gone.md)", "packages/a", RELEASE, ROOT)
+
+
+def test_runbooks(tmp_path: Path) -> None:
+    """Alerts link to the page of the tag, from the manifest and from the chart."""
+    root = commit(tmp_path / "root")
+    stage(release(U, root=root), tmp_path / "tree", root)
+    for name in ("charts/kubeflow-trainer/values.yaml", "config/prometheus/runbooks.yaml"):
+        assert f": {U}/blob/v1.2.3/docs/troubleshooting.md\n" in (tmp_path / "tree" / name).read_text()
 
 
 @pytest.mark.parametrize("folder", distributions(ROOT), ids=lambda folder: folder.name)
