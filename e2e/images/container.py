@@ -6,9 +6,11 @@ import json
 import shlex
 import shutil
 import subprocess
+import tempfile
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -136,6 +138,17 @@ class Container:
         done = self.run("-c", code, entrypoint=[interpreter])
         assert done.returncode == 0, f"{shlex.quote(code)}:\n{done.stderr}"
         return done.stdout
+
+    @contextmanager
+    def derived(self) -> Iterator[Container]:
+        """Give the image with a root of its own, to which files may be added, until the context closes.
+
+        Other tests use the root of the image at the same time. Its files are hard links here: none may be changed.
+        """
+        with tempfile.TemporaryDirectory(prefix="derived-", dir=self.root.parent) as directory:
+            root = Path(directory) / "root"
+            subprocess.run(["cp", "--archive", "--link", self.root, root], check=True)
+            yield replace(self, root=root)
 
     def files(self) -> dict[str, int]:
         """When each file was last written."""

@@ -111,21 +111,20 @@ def test_description(built: Callable[[str], Path], image: Container) -> None:
     print(f"{said.archive.name}: {size:.1f} MB")  # noqa: T201 -- the size of a build is one of its results
 
 
-def test_plugins(image: Container, tmp_path: Path) -> None:
+def test_plugins(image: Container) -> None:
     """What another image puts into /plugins, the command finds, as docs/write-a-plugin.md has it."""
-    sample, place = ROOT / "examples" / "plugin", image.root / "plugins"
+    sample = ROOT / "examples" / "plugin"
     project = tomllib.loads((sample / "pyproject.toml").read_text())["project"]
-    shutil.copytree(sample / "src", place)
-    information = place / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-    information.mkdir()
-    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 1\n")
     [(group, entries)] = project["entry-points"].items()
     lines = [f"[{group}]", *(f"{name} = {target}" for name, target in entries.items())]
-    (information / "entry_points.txt").write_text("\n".join(lines))
-    try:
-        shown = image.run("plugins").stdout
-    finally:
-        shutil.rmtree(place)
+    with image.derived() as derived:
+        place = derived.root / "plugins"
+        shutil.copytree(sample / "src", place)
+        information = place / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+        information.mkdir()
+        (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 1\n")
+        (information / "entry_points.txt").write_text("\n".join(lines))
+        shown = derived.run("plugins").stdout
     assert next(iter(entries)) in shown
 
 
