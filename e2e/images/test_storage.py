@@ -60,11 +60,14 @@ def test_interrupted(tmp_path: Path) -> None:
         try:
             until(lambda: with_argument(marker), "it builds", timeout=120)
             waiting = started(tmp_path, "waiting", "true")
+            assert waiting.stderr is not None
+            first = waiting.stderr.readline()
         finally:
             killed.kill()
     until(lambda: not with_argument(marker), "its steps have ended")
     _, said = waiting.communicate(timeout=300)
-    assert waiting.returncode == 0, said
+    assert waiting.returncode == 0, first + said
+    assert first == f"waiting for another process to release {cache_directory() / 'images' / 'storage'}\n"
     with storage() as ours:
         bases = debian_bases(ours)
         assert ours.buildah("containers", "--all", "--quiet") == ""
