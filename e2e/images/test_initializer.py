@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +17,7 @@ pytestmark = pytest.mark.timeout(600)
 
 @pytest.fixture
 def image(container: Callable[[str], Container]) -> Container:
-    """The image without an argument built in."""
+    """The image of the initializers."""
     return container("initializer")
 
 
@@ -105,17 +104,9 @@ def test_volume_of_root(image: Container, volume: Path, tmp_path: Path) -> None:
 
 
 def test_without_a_command(image: Container, volume: Path) -> None:
-    """The image without a step of its own says which there are."""
+    """Its user is that of the manifests; it has no step built in, and says which there are."""
+    assert image.settings.user == f"{USER}:{USER}"
+    assert image.settings.command == ()
     code, output, _ = run(image, "", volume)
     assert code == 2
     assert "dataset,export,model" in output.replace(" ", "").replace("'", "")
-
-
-def test_targets(image: Container) -> None:
-    """Each target has its step built in and differs in nothing else."""
-    text = (ROOT / "images" / "initializer" / "Dockerfile").read_text()
-    targets = re.findall(r'^FROM initializer AS (\S+)\nCMD \["(\S+)"\]\n', text, re.MULTILINE)
-    assert targets == [("dataset-initializer", "dataset"), ("model-initializer", "model"), ("model-exporter", "export")]
-    assert text.endswith("\nFROM initializer\n")
-    assert image.settings.user == f"{USER}:{USER}"
-    assert image.settings.command == ()

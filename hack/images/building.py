@@ -42,7 +42,6 @@ def build(
     *,
     output: Path,
     base: str | None = None,
-    target: str | None = None,
     tag: str | None = None,
 ) -> tuple[Image, ...]:
     """Build images, write their archives into a directory, put them on its list, and say what they are.
@@ -53,7 +52,6 @@ def build(
         names: of IMAGES.
         output: the directory; it is made.
         base: a reference in a registry, `debian` for one made of Debian's packages, or None for that of the Dockerfile.
-        target: the stage of the Dockerfile; None for the last one.
         tag: None for the version of the tree.
 
     Raises:
@@ -71,9 +69,7 @@ def build(
             write_list(others, output)
         else:
             (output / NAME).unlink(missing_ok=True)
-        built = tuple(
-            _build(ours, name, output=output, base=base, target=target, tag=tag or current()) for name in wanted
-        )
+        built = tuple(_build(ours, name, output=output, base=base, tag=tag or current()) for name in wanted)
     write_list((*others, *built), output)
     return built
 
@@ -87,7 +83,7 @@ def _others(output: Path, wanted: Collection[str]) -> tuple[Image, ...]:
         return ()
 
 
-def _build(ours: Storage, name: str, *, output: Path, base: str | None, target: str | None, tag: str) -> Image:
+def _build(ours: Storage, name: str, *, output: Path, base: str | None, tag: str) -> Image:
     recipe = IMAGES[name]
     reference = f"{recipe.image}:{tag}"
     built = f"localhost/{reference}"
@@ -104,7 +100,6 @@ def _build(ours: Storage, name: str, *, output: Path, base: str | None, target: 
             common += [f"--build-context=build=container-image://{stage}"]
         else:
             common += mounts
-        common += [f"--target={target}"] if target else []
         ours.build(*common, f"--tag={built}", context=ROOT, timestamp=commit_time())
         archive.unlink(missing_ok=True)
         digest = Path(directory) / "digest"
