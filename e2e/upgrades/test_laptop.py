@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -88,11 +88,28 @@ def test_there_and_back_and_there(environment: Environment, home: Home) -> None:
     reach(home, done="Complete", failed="Failed", kept="Running", suspended="Suspended")
     before, processes = pods(home), home.pids()
 
-    # The processes of the release go on beside the commands of the tree.
     environment.install(f"trainer-operator[cluster,dashboard]=={TREE}", tree=True)
+    look_at_the_release(home, processes["cluster"])
+    replace_the_manager(home, processes)
+    assert pods(home) == before
+    assert states(home) == {"done": "Complete", "failed": "Failed", "kept": "Running", "suspended": "Suspended"}
+    replace_the_cluster(home)
 
+    go_back_under_a_training(environment, home)
+    start_the_release_again(home)
+
+    environment.install(f"trainer-operator[cluster,dashboard]=={TREE}", tree=True)
+    succeed(home.trainer("up"))
+    assert succeed(home.trainer("logs", "back")) == "hello of yesterday\n"
+    assert succeed(home.trainer("logs", "done")) == "hello of the past\n"
+    submit(home, "last", "print('hello')")
+    reach(home, last="Complete", back="Complete", done="Complete", new="Complete", failed="Failed")
+
+
+def look_at_the_release(home: Home, cluster: int) -> None:
+    """The commands of the tree read what the processes of the release, which go on, have trained."""
     status = home.trainer("status")
-    assert f"cluster      running, pid {processes['cluster']}," in succeed(status)
+    assert f"cluster      running, pid {cluster}," in succeed(status)
     assert status.stdout.count(", started by trainer 0.1") == 2
     assert "new ones may fail; trainer down and trainer up start it anew" in status.stderr
     assert re.search(r"^TrainJobs +4 \(1 Complete, 1 Failed, 1 Running, 1 Suspended\)$", status.stdout, re.MULTILINE)
@@ -100,15 +117,18 @@ def test_there_and_back_and_there(environment: Environment, home: Home) -> None:
     assert succeed(home.trainer("logs", "done")) == "hello of the past\n"
     assert "kept is running" in succeed(home.trainer("explain", "kept"))
 
+
+def replace_the_manager(home: Home, processes: Mapping[str, int]) -> None:
+    """`trainer up` of the tree leaves a cluster of the release alone on which something is trained."""
     up = home.trainer("up")
     assert "the manager was started by trainer 0.1; starting it again\n" in succeed(up)
     assert "the cluster was started by trainer 0.1, and is not stopped: it trains default/kept (Running)" in up.stderr
     assert home.pids()["cluster"] == processes["cluster"]
     assert home.pids()["manager"] != processes["manager"]
-    assert pods(home) == before
-    assert states(home) == {"done": "Complete", "failed": "Failed", "kept": "Running", "suspended": "Suspended"}
 
-    # Once nothing is trained, the next `up` is the upgrade.
+
+def replace_the_cluster(home: Home) -> None:
+    """Once nothing is trained, the next `trainer up` is the upgrade; what the release has trained is there."""
     succeed(home.trainer("delete", "kept"))
     assert "the cluster was started by trainer 0.1; starting it again\n" in succeed(home.trainer("up"))
     assert succeed(home.trainer("logs", "done")) == "hello of the past\n"
@@ -119,7 +139,9 @@ def test_there_and_back_and_there(environment: Environment, home: Home) -> None:
     reach(home, suspended="Complete", new="Complete", kept="Running", done="Complete", failed="Failed")
     until(lambda: "new" in home.trainer("get", "--history").stdout, "it is recorded")
 
-    # Back, under a training that runs: pods that start wait, and say for what.
+
+def go_back_under_a_training(environment: Environment, home: Home) -> None:
+    """pip brings the release back, and what runs goes on: pods that start wait, and say for what."""
     conflicts = environment.install(
         f"trainer-operator[cluster]=={VERSION}", f"trainer-devcluster=={VERSION}", tree=False
     )
@@ -130,21 +152,16 @@ def test_there_and_back_and_there(environment: Environment, home: Home) -> None:
     until(lambda: told in home.kubectl.kubectl("get", "events").stdout, "an event says what is wrong")
     assert states(home)["waits"] != "Failed"
 
+
+def start_the_release_again(home: Home) -> None:
+    """Its cluster has what the tree has trained, and trains what waited."""
     succeed(home.trainer("down"))
     up = home.trainer("up")
-    assert "the spec of a runtime is immutable" in up.stderr, "docs/releases.md says that it does"
+    assert "the spec of a runtime is immutable" in up.stderr, "docs/devcluster.md says that it does"
     reach(home, waits="Complete", done="Complete", new="Complete", suspended="Complete")
     assert succeed(home.trainer("logs", "new")) == "hello of today\n"
     submit(home, "back", "print('hello of yesterday')")
     reach(home, back="Complete")
-
-    # And there again, with what was trained meanwhile.
-    environment.install(f"trainer-operator[cluster,dashboard]=={TREE}", tree=True)
-    succeed(home.trainer("up"))
-    assert succeed(home.trainer("logs", "back")) == "hello of yesterday\n"
-    assert succeed(home.trainer("logs", "done")) == "hello of the past\n"
-    submit(home, "last", "print('hello')")
-    reach(home, last="Complete", back="Complete", done="Complete", new="Complete", failed="Failed")
 
 
 def test_packages_of_two_releases(environment: Environment, home: Home) -> None:
