@@ -1,4 +1,4 @@
-"""The release before the tree: its files, its wheels, and environments in which they are installed.
+"""The release that upgrades start from: its files, its wheels, and environments in which they are installed.
 
 All of it is made once for each commit and interpreter, below `${XDG_CACHE_HOME:-~/.cache}/trainer-ci/released`.
 """
@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 from hack.cache import cache_directory, locked
+from hack.release.notes import dated
+from hack.release.versions import current, former
 
 ROOT = Path(__file__).parents[2]
-VERSION = "0.1.0"
-COMMIT = "dd2b5aa20cf7a3bffc4c2cae19b11d1c207d668a"
-"""Where this repository has no tag of the version."""
+UNTAGGED = {"0.1.0": "dd2b5aa20cf7a3bffc4c2cae19b11d1c207d668a"}
+"""The commits of releases that were made before this repository had tags."""
 DISTRIBUTIONS = ("devcluster",)
 """Their folders, beside trainer-operator's."""
 _SECONDS = 600
@@ -74,13 +75,15 @@ class Release:
 
 
 def released() -> Release:
-    """The release before the tree, with wheels and the shared environment (extra `cluster`).
+    """The newest release of the minor version before the tree's, with wheels and the shared environment.
 
-    The test is skipped where the clone is too shallow to have its commit.
+    CHANGELOG.md says which it is, so that a new minor version is tested with the one before. The environment has the
+    extra `cluster`. The test fails where the clone has no tag of the release, or is too shallow to have its commit.
     """
-    commit = _commit()
+    version = former(current(), dated((ROOT / "CHANGELOG.md").read_text("utf-8")))
+    commit = _commit(version)
     interpreter = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    release = Release(VERSION, cache_directory() / "released" / f"{VERSION}-{commit[:12]}-{interpreter}")
+    release = Release(version, cache_directory() / "released" / f"{version}-{commit[:12]}-{interpreter}")
     with locked(release.directory):
         release.directory.mkdir(exist_ok=True)
         _once(release.tree, lambda: _unpack(commit, release.tree))
@@ -89,13 +92,16 @@ def released() -> Release:
     return release
 
 
-def _commit() -> str:
-    for name in (f"refs/tags/v{VERSION}^{{commit}}", f"{COMMIT}^{{commit}}"):
-        command = ["git", "-C", str(ROOT), "rev-parse", "--quiet", "--verify", name]
+def _commit(version: str) -> str:
+    for name in filter(None, (f"refs/tags/v{version}", UNTAGGED.get(version))):
+        command = ["git", "-C", str(ROOT), "rev-parse", "--quiet", "--verify", f"{name}^{{commit}}"]
         answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         if answer.returncode == 0:
             return answer.stdout.strip()
-    return pytest.skip(f"this clone has neither the tag v{VERSION} nor its commit: git fetch --unshallow --tags")
+    return pytest.fail(
+        f"upgrades are tested from {version}, which CHANGELOG.md names, and this clone has no tag v{version}: "
+        "git fetch --tags, with --unshallow in a shallow clone"
+    )
 
 
 def _once(directory: Path, make: Callable[[], object]) -> None:

@@ -17,7 +17,7 @@ from e2e import audit
 from e2e.cluster import train_job
 from e2e.home import Home
 from e2e.upgrades.environment import Environment, build_wheels
-from e2e.upgrades.released import VERSION, released
+from e2e.upgrades.released import released
 from e2e.waiting import until
 
 TREE = trainer.__version__
@@ -142,13 +142,14 @@ def replace_the_cluster(home: Home) -> None:
 
 def go_back_under_a_training(environment: Environment, home: Home) -> None:
     """pip brings the release back, and what runs goes on: pods that start wait, and say for what."""
+    version = environment.release.version
     conflicts = environment.install(
-        f"trainer-operator[cluster]=={VERSION}", f"trainer-devcluster=={VERSION}", tree=False
+        f"trainer-operator[cluster]=={version}", f"trainer-devcluster=={version}", tree=False
     )
     assert f"trainer-dashboard {TREE} requires trainer-operator" in conflicts
     assert re.search(r"^kept +Running", succeed(home.trainer("get")), re.MULTILINE)
     submit(home, "waits", "print('it waited')")
-    told = f"the dev cluster is trainer-devcluster {TREE}, and what is installed is trainer-devcluster {VERSION}"
+    told = f"the dev cluster is trainer-devcluster {TREE}, and what is installed is trainer-devcluster {version}"
     until(lambda: told in home.kubectl.kubectl("get", "events").stdout, "an event says what is wrong")
     assert states(home)["waits"] != "Failed"
 
@@ -166,7 +167,8 @@ def start_the_release_again(home: Home) -> None:
 
 def test_packages_of_two_releases(environment: Environment, home: Home) -> None:
     """pip refuses to install them together; where it was made to, commands say which one is to be replaced."""
-    asked = environment.pip("--dry-run", f"trainer-dashboard=={TREE}", f"trainer-operator=={VERSION}", tree=True)
+    version = environment.release.version
+    asked = environment.pip("--dry-run", f"trainer-dashboard=={TREE}", f"trainer-operator=={version}", tree=True)
     assert asked.returncode != 0
     assert "ResolutionImpossible" in asked.stderr or "conflicting dependencies" in asked.stderr
 
@@ -175,5 +177,5 @@ def test_packages_of_two_releases(environment: Environment, home: Home) -> None:
     assert up.returncode == 2
     major, minor = TREE.split(".")[:2]
     remedy = f"pip install 'trainer-devcluster>={major}.{minor},<{major}.{int(minor) + 1}'"
-    assert up.stderr.strip() == f"error: trainer-devcluster {VERSION} does not fit trainer-operator {TREE}: {remedy}"
+    assert up.stderr.strip() == f"error: trainer-devcluster {version} does not fit trainer-operator {TREE}: {remedy}"
     assert "kind: CustomResourceDefinition" in succeed(home.trainer("crds"))

@@ -27,6 +27,6 @@ def notes(changelog: str, version: str) -> str:
     return text.strip() + "\n"
 
 
-def is_dated(changelog: str, version: str) -> bool:
-    """Say whether a version has its dated section, without which it is not published."""
-    return any(each["name"] == version and each["date"] for each in _HEADING.finditer(changelog))
+def dated(changelog: str) -> tuple[str, ...]:
+    """Give the versions that have a dated section, without which none is published."""
+    return tuple(each["name"] for each in _HEADING.finditer(changelog) if each["date"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from hack.release.notes import is_dated
+from hack.release.notes import dated
 from hack.release.settings import ROOT
 from hack.release.versions import current
 
@@ -22,7 +22,7 @@ def check(tag: str, root: Path = ROOT) -> None:
     version = current(root)
     if tag != f"v{version}":
         raise ValueError(f"TAG={tag}: the version of the tree is {version}, so the tag would be v{version}")
-    if not is_dated((root / "CHANGELOG.md").read_text("utf-8"), version):
+    if version not in dated((root / "CHANGELOG.md").read_text("utf-8")):
         raise ValueError(f"CHANGELOG.md: there is no section of {version}; write ## [{version}] - YYYY-MM-DD")
 
 

@@ -7,7 +7,7 @@ same minor version.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hack.release.settings import ROOT, VERSION_FILE, git, version_in
@@ -49,6 +49,23 @@ def set_version(version: str, root: Path = ROOT) -> tuple[str, ...]:
 def current(root: Path = ROOT) -> str:
     """Give the version of the tree."""
     return version_in((root / VERSION_FILE).read_text("utf-8"))
+
+
+def former(version: str, released: Iterable[str]) -> str:
+    """Give the newest released version of the minor versions before that of a version: upgrades start there.
+
+    Raises:
+        ValueError: there is none.
+    """
+    minor = _numbers(version)[:2]
+    earlier = [each for each in released if _numbers(each)[:2] < minor]
+    if not earlier:
+        raise ValueError(f"CHANGELOG.md: no minor version before {version} has a section ## [X.Y.Z] - YYYY-MM-DD")
+    return max(earlier, key=_numbers)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 def _replacements(name: str, old: str, new: str) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ import pytest
 
 import trainer
 from hack.release.settings import ROOT
-from hack.release.versions import current, set_version
+from hack.release.versions import current, former, set_version
 
 OTHER = "37.41.43"
 BOUNDS = "trainer-[a-z-]+(\\[[a-z]+\\])?>="
@@ -70,6 +70,27 @@ def texts(root: Path) -> dict[str, str]:
     """Of all files."""
     files = (path for path in root.rglob("*") if path.is_file() and ".git" not in path.parts)
     return {path.relative_to(root).as_posix(): path.read_text("utf-8") for path in files}
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        pytest.param("0.2.0", "0.1.3", id="newest-patch"),
+        pytest.param("0.3.0", "0.2.10", id="by-number"),
+        pytest.param("0.2.11", "0.1.3", id="of-a-patch"),
+        pytest.param("1.0.0", "0.9.0", id="major"),
+        pytest.param("1.1.0", "1.0.0", id="after-major"),
+    ],
+)
+def test_former(version: str, expected: str) -> None:
+    """It is the newest one of an earlier minor version, wherever the changelog has it."""
+    assert former(version, ["1.0.0", "0.9.0", "0.2.10", "0.2.9", "0.1.0", "0.1.3"]) == expected
+
+
+def test_no_former() -> None:
+    """The first minor version has none, and the error names what is looked for."""
+    with pytest.raises(ValueError, match=r"CHANGELOG\.md: no minor version before 0\.1\.1 has a section"):
+        former("0.1.1", ["0.1.0"])
 
 
 @pytest.mark.parametrize("version", ["v0.3.0", "0.3", "0.3.0.1", "01.2.3", "next"])
