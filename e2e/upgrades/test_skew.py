@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,8 @@ import yaml
 from e2e import audit
 from e2e.cluster import Cluster, train_job, training_runtime
 from e2e.dev_cluster import dev_cluster
-from e2e.identity import NAMESPACE, write_credentials
-from e2e.installation import CONFIG, HOST, free_ports, merged
-from e2e.kubectl import BIN
-from e2e.manager import Manager
-from e2e.upgrades.released import Release, released
+from e2e.upgrades.released import released
+from e2e.upgrades.versions import Site, Version
 from e2e.waiting import until
 
 FORMER, TREE = "former", "tree"
@@ -34,22 +31,10 @@ pytestmark = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
-    """The programs and manifests of both."""
-
-    release: Release
-
-    def bin(self, version: str) -> Path:
-        return BIN if version == TREE else self.release.bin
-
-    def config(self, version: str) -> Path:
-        return CONFIG if version == TREE else self.release.config
-
-
 @pytest.fixture(scope="module")
-def versions() -> Versions:
-    return Versions(released())
+def versions() -> dict[str, Version]:
+    """Both, with their programs and manifests."""
+    return {FORMER: Version.of(released()), TREE: Version.tree()}
 
 
 @pytest.fixture(scope="module")
@@ -61,41 +46,14 @@ def empty_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]
 
 
 @contextmanager
-def installed(cluster: Cluster, versions: Versions, definitions: str, manager: str, directory: Path) -> Iterator[None]:
+def installed(cluster: Cluster, definitions: Version, manager: Version, directory: Path) -> Iterator[None]:
     """The definitions of one version under a manager, with its roles, of one; without webhooks, as of plain objects."""
-    rendered = cluster.kubectl("kustomize", str(versions.config(manager) / "default")).stdout
-    roles = [obj for obj in yaml.load_all(rendered, yaml.CSafeLoader) if obj["kind"] in ACCESS]
-    apply(cluster, *roles)
-    apply(cluster, *definitions_of(versions.config(definitions)))
-    cluster.kubectl("wait", "--for=condition=Established", "crd/trainjobs.trainer.kubeflow.org", "--timeout=30s")
-    apply(cluster, *runtimes())
-    write_credentials(cluster, cluster.manager_kubeconfig)
-    webhook, metrics, health = free_ports(3)
-    shipped = yaml.safe_load((versions.config(manager) / "manager/configuration.yaml").read_text())
-    own = {
-        "webhook": {"enabled": False, "port": webhook},
-        "metrics": {"bindAddress": f"{HOST}:{metrics}"},
-        "health": {"healthProbeBindAddress": f"{HOST}:{health}"},
-    }
-    file = directory / "manager.yaml"
-    file.write_text(yaml.safe_dump(merged(shipped, own)))
-    options = ["--kubeconfig", str(cluster.manager_kubeconfig), "--config", str(file)]
-    process = Manager([str(versions.bin(manager) / "trainer"), "manager", *options], directory / "manager.log")
-    process.start(ready="started manager")
-    try:
+    with closing(Site(cluster, directory)) as site:
+        site.apply(definitions, {"CustomResourceDefinition"})
+        site.apply(manager, ACCESS)
+        cluster.apply(*runtimes())
+        site.roll_out(manager, webhooks=False)
         yield
-    finally:
-        process.stop()
-        cluster.kubectl("delete", "lease", "trainer.kubeflow.org", "-n", NAMESPACE, "--ignore-not-found")
-
-
-def apply(cluster: Cluster, *objects: dict[str, Any]) -> None:
-    text = yaml.dump_all(objects, Dumper=yaml.CSafeDumper)
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=text)
-
-
-def definitions_of(config: Path) -> list[dict[str, Any]]:
-    return list(yaml.load_all((config / "crd/trainer.kubeflow.org.yaml").read_text(), yaml.CSafeLoader))
 
 
 def runtimes() -> list[dict[str, Any]]:
@@ -109,37 +67,31 @@ def runtimes() -> list[dict[str, Any]]:
 class Command:
     """`trainer` of a version in the namespace of a cluster."""
 
-    bin: Path
+    version: Version
     cluster: Cluster
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        place = ("--kubeconfig", str(self.cluster.kubeconfig), "--namespace", self.cluster.namespace)
-        command: list[str | Path] = [self.bin / "trainer", *arguments, *place]
-        return subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
+        return self.version.run(*arguments, "--namespace", self.cluster.namespace, kubeconfig=self.cluster.kubeconfig)
 
-    def succeed(self, *arguments: str) -> str:
-        result = self.run(*arguments)
-        assert result.returncode == 0, result.stdout + result.stderr
-        return result.stdout
+    def output(self, *arguments: str) -> str:
+        return self.run(*arguments).stdout
 
     def submit(self, directory: Path, job: dict[str, Any]) -> subprocess.CompletedProcess[str]:
         file = directory / f"{job['metadata']['name']}.yaml"
         file.write_text(yaml.safe_dump(job))
-        result = self.run("run", "--no-follow", "-f", str(file))
-        assert result.returncode == 0, result.stderr
-        return result
+        return self.run("run", "--no-follow", "-f", str(file))
 
 
 @pytest.mark.parametrize("manager", [FORMER, TREE])
 @pytest.mark.parametrize("definitions", [FORMER, TREE])
 def test_combination(
-    empty_cluster: Cluster, versions: Versions, definitions: str, manager: str, tmp_path: Path
+    empty_cluster: Cluster, versions: dict[str, Version], definitions: str, manager: str, tmp_path: Path
 ) -> None:
     """Every command of both versions does on it what it is for."""
-    with installed(empty_cluster, versions, definitions, manager, tmp_path):
+    with installed(empty_cluster, versions[definitions], versions[manager], tmp_path):
         for command in (FORMER, TREE):
             with empty_cluster.in_namespace() as cluster:
-                use(Command(versions.bin(command), cluster), tmp_path)
+                use(Command(versions[command], cluster), tmp_path)
 
 
 def use(trainer: Command, directory: Path) -> None:
@@ -152,17 +104,17 @@ def use(trainer: Command, directory: Path) -> None:
     cluster.wait_for_state("kept", "Running")
     cluster.wait_for_state("twice", "Failed")
     assert cluster.restarts("twice")[0] == 1
-    assert trainer.succeed("logs", "done") == "hello\n"
-    assert "it trains" in trainer.succeed("logs", "kept")
-    listed = trainer.succeed("get")
+    assert trainer.output("logs", "done") == "hello\n"
+    assert "it trains" in trainer.output("logs", "kept")
+    listed = trainer.output("get")
     assert all(each in listed for each in ("Complete", "Running", "Failed"))
-    assert "kept" in trainer.succeed("get", "kept")
-    trainer.succeed("suspend", "kept")
+    assert "kept" in trainer.output("get", "kept")
+    trainer.output("suspend", "kept")
     cluster.wait_for_state("kept", "Suspended")
     until(lambda: not of_job(cluster, "kept"), "its pods are gone")
-    trainer.succeed("resume", "kept")
+    trainer.output("resume", "kept")
     cluster.wait_for_state("kept", "Running")
-    trainer.succeed("delete", "kept")
+    trainer.output("delete", "kept")
     until(lambda: not of_job(cluster, "kept"), "its pods are gone")
 
 
@@ -171,12 +123,13 @@ def of_job(cluster: Cluster, name: str) -> list[str]:
     return [pod["name"] for pod in pods if pod["labels"].get("jobset.sigs.k8s.io/jobset-name") == name]
 
 
-def test_field_that_the_definitions_lack(empty_cluster: Cluster, versions: Versions, tmp_path: Path) -> None:
+def test_field_that_the_definitions_lack(empty_cluster: Cluster, versions: dict[str, Version], tmp_path: Path) -> None:
     """The command of the tree says which field is dropped, and that the definitions are older."""
-    with installed(empty_cluster, versions, FORMER, TREE, tmp_path), empty_cluster.in_namespace() as cluster:
-        trainer = Command(BIN, cluster)
+    former, tree = versions[FORMER], versions[TREE]
+    with installed(empty_cluster, former, tree, tmp_path), empty_cluster.in_namespace() as cluster:
+        trainer = Command(tree, cluster)
         submitted = trainer.submit(tmp_path, train_job("job", "print('hello')", maxRestarts=3))
         assert 'unknown field "spec.maxRestarts"' in submitted.stderr
         assert "the CRDs of this cluster do not have it; if they are older" in submitted.stderr
         cluster.wait_for_state("job", "Complete")
-        assert "job has succeeded" in trainer.succeed("explain", "job")
+        assert "job has succeeded" in trainer.output("explain", "job")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -63,11 +64,16 @@ class Site:
         """The namespace of the manager."""
         return replace(self.cluster, namespace=NAMESPACE)
 
-    def apply(self, version: Version) -> None:
-        """`kubectl apply --server-side -k config/default`, without the Job that applies the runtimes."""
-        objects = self._rendered(version.config / "default")
-        text = yaml.dump_all((obj for obj in objects if obj["kind"] != "Job"), Dumper=yaml.CSafeDumper)
-        self.cluster.kubectl("apply", "--server-side", "-f", "-", stdin=text)
+    def apply(self, version: Version, kinds: Collection[str] = ()) -> None:
+        """`kubectl apply --server-side -k config/default`, without the Job that applies the runtimes.
+
+        Args:
+            version: whose manifests.
+            kinds: of the objects that are applied. Default: all.
+        """
+        objects = [obj for obj in self._rendered(version.config / "default") if obj["kind"] != "Job"]
+        chosen = [obj for obj in objects if not kinds or obj["kind"] in kinds]
+        self.cluster.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.dump_all(chosen, Dumper=yaml.CSafeDumper))
         self.cluster.kubectl("wait", "--for=condition=Established", "crd/trainjobs.trainer.kubeflow.org")
 
     def apply_runtimes(self, version: Version) -> list[str]:
@@ -79,39 +85,50 @@ class Site:
         assert result.returncode == int(bool(refused)), result.stdout + result.stderr
         return refused
 
-    def roll_out(self, version: Version) -> Manager:
-        """Start a manager of this version, lead the webhooks to it, and end the one before, as a Deployment does."""
-        webhook, metrics, health = free_ports(3)
-        number = len(self.managers)
-        if not self.managers:
-            write_credentials(self.cluster, self.cluster.manager_kubeconfig)
-        shipped: dict[str, Any] = yaml.safe_load((version.config / "manager/configuration.yaml").read_text())
-        addresses = {
-            "webhook": {"host": HOST, "port": webhook},
-            "metrics": {"bindAddress": f"{HOST}:{metrics}"},
-            "health": {"healthProbeBindAddress": f"{HOST}:{health}"},
-        }
-        configuration = merged(shipped, addresses)
-        file = self.directory / f"manager-{number}.yaml"
-        file.write_text(yaml.safe_dump(configuration))
-        options = ["--kubeconfig", str(self.cluster.manager_kubeconfig), "--config", str(file)]
-        log = self.directory / f"manager-{number}.log"
-        manager = Manager([str(version.bin / "trainer"), "manager", *options], log, configuration=configuration)
+    def roll_out(self, version: Version, *, webhooks: bool = True) -> Manager:
+        """Start a manager of this version, lead the webhooks to it, and end the one before, as a Deployment does.
+
+        Args:
+            version: whose programs and configuration.
+            webhooks: whether it serves them; False where none are applied.
+        """
+        manager = self._manager(version, {} if webhooks else {"enabled": False})
         before = self.managers[-1] if self.managers else None
         self.managers.append(manager)
-        self.cluster.manager, self.cluster.configuration, self.version = manager, configuration, version
+        self.cluster.manager, self.cluster.configuration, self.version = manager, manager.configuration, version
         manager.start(ready="started manager")
-        self._point_webhooks_at(webhook)
+        if webhooks:
+            self._point_webhooks_at(manager.configuration["webhook"]["port"])
         if before is not None:
             before.stop()
         manager.wait_for_output("started controller")
-        wait_for_trust(self.cluster)
+        if webhooks:
+            wait_for_trust(self.cluster)
         return manager
 
     def close(self) -> None:
         """End all managers."""
         for manager in self.managers:
             manager.stop()
+
+    def _manager(self, version: Version, webhook: dict[str, Any]) -> Manager:
+        """A manager on ports of its own, not started."""
+        port, metrics, health = free_ports(3)
+        number = len(self.managers)
+        if not self.managers:
+            write_credentials(self.cluster, self.cluster.manager_kubeconfig)
+        shipped: dict[str, Any] = yaml.safe_load((version.config / "manager/configuration.yaml").read_text())
+        own = {
+            "webhook": {"host": HOST, "port": port, **webhook},
+            "metrics": {"bindAddress": f"{HOST}:{metrics}"},
+            "health": {"healthProbeBindAddress": f"{HOST}:{health}"},
+        }
+        configuration = merged(shipped, own)
+        file = self.directory / f"manager-{number}.yaml"
+        file.write_text(yaml.safe_dump(configuration))
+        options = ["--kubeconfig", str(self.cluster.manager_kubeconfig), "--config", str(file)]
+        log = self.directory / f"manager-{number}.log"
+        return Manager([str(version.bin / "trainer"), "manager", *options], log, configuration=configuration)
 
     def _point_webhooks_at(self, port: int) -> None:
         metadata = {
