@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from e2e.images.container import USER, Container, give
-from e2e.images.distributions import ROOT, installed, named, pins
+from e2e.images.distributions import ROOT, installed, named
+from hack.pins import pins
 from packages.initializers.tests.servers import RangeServer
 
 pytestmark = pytest.mark.timeout(600)
@@ -42,7 +43,7 @@ def test_versions(image: Container) -> None:
     """What is installed has the versions of constraints.txt, and is what the distribution names and that needs."""
     found = installed(image)
     versions = {name: version for name, (version, _) in found.items()}
-    pinned = pins()
+    pinned = pins((ROOT / "constraints.txt").read_text())
     assert versions == {name: pinned.get(name) for name in versions}
     project = tomllib.loads((ROOT / "packages" / "initializers" / "pyproject.toml").read_text())["project"]
     brought = [each for _, requires in found.values() for each in requires if "extra ==" not in each]

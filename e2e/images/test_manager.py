@@ -13,13 +13,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from packaging.utils import canonicalize_name
 
 from e2e.cluster import Cluster, train_job
 from e2e.images.container import USER, Container, give
-from e2e.images.distributions import ROOT, installed, named, normalised, pins
+from e2e.images.distributions import ROOT, installed, named
 from e2e.manager import manager
 from hack.generate_requirements import MANAGER
 from hack.oci.listing import listed
+from hack.pins import pins
 
 pytestmark = pytest.mark.timeout(600)  # the image is built on a machine that does other things as well
 
@@ -34,9 +36,9 @@ def test_versions(image: Container) -> None:
     """What is installed has the versions of constraints.txt, and all of it is needed by what runs in a cluster."""
     found = installed(image)
     versions = {name: version for name, (version, _) in found.items()}
-    pinned = pins()
+    pinned = pins((ROOT / "constraints.txt").read_text())
     projects = [tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"] for folder in MANAGER]
-    ours = {normalised(project["name"]) for project in projects}
+    ours = {canonicalize_name(project["name"]) for project in projects}
     [tree] = {versions.pop(name) for name in ours}
     assert image.run("--version").stdout == f"trainer {tree}\n"
     assert versions == {name: pinned.get(name) for name in versions}

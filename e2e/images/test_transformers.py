@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from e2e.images.container import Container, give
-from e2e.images.distributions import ROOT, installed, pins
+from e2e.images.distributions import ROOT, installed
+from hack.pins import pins
 
 pytestmark = pytest.mark.timeout(1800)  # PyTorch is downloaded and unpacked
 
@@ -24,7 +25,7 @@ def test_versions(image: Container) -> None:
     """What is installed has the versions of constraints.txt, and leaves PyTorch as it is."""
     found = {name: version.partition("+")[0] for name, (version, _) in installed(image, "python3").items()}
     assert {"transformers", "accelerate", "tokenizers", "torch"} <= found.keys()
-    pinned = pins()
+    pinned = pins((ROOT / "constraints.txt").read_text())
     of_base = {"pip", "setuptools", "wheel"}
     assert {name: version for name, version in found.items() if name not in of_base} == {
         name: pinned.get(name) for name in found if name not in of_base

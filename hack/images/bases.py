@@ -12,6 +12,7 @@ from typing import Final
 from hack.images.base import OLDSTABLE, PYTHON, debian
 from hack.images.host import Host
 from hack.images.storage import Storage
+from hack.pins import pins
 
 DEBIAN: Final = "debian"
 """Instead of the reference of a base: make one from Debian's packages."""
@@ -42,9 +43,8 @@ def debian_bases(storage: Storage) -> Bases:
 
 def torch_base(storage: Storage, host: Host, constraints: Path) -> str:
     """An image with PyTorch and NumPy in the versions that the constraints name, installed as the base's own."""
-    pins = dict(line.split("==") for line in constraints.read_text().splitlines() if "==" in line)
     build = debian_bases(storage).build
-    image = f"{build}-torch-{pins['torch']}"
+    image = f"{build}-torch-{pins(constraints.read_text())['torch']}"
     if not storage.has(image):
         with tempfile.TemporaryDirectory() as directory:
             (Path(directory) / "Dockerfile").write_text(_WITH_TORCH.format(base=build))

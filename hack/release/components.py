@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from email.message import Message
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
@@ -19,25 +18,9 @@ from packaging.utils import canonicalize_name
 
 from hack.release.image_contents import Debian
 
-_PIN = re.compile(r"^([A-Za-z0-9_.-]+)==([^\s;\\]+)", re.MULTILINE)
-_HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 _LONGEST_NAME = 100
 """Characters of a licence's name: what is longer in metadata is its text."""
 _LICENCES = LicenseFactory()
-
-
-def pins(constraints: str) -> dict[str, str]:
-    """Give the version of each distribution that constraints or requirements name, by normalized name."""
-    return {canonicalize_name(name): version for name, version in _PIN.findall(constraints)}
-
-
-def hashes(requirements: str) -> dict[str, tuple[str, ...]]:
-    """Give the SHA-256 of each file that hash-pinned requirements allow, by `name==version`."""
-    found: dict[str, tuple[str, ...]] = {}
-    for entry in requirements.replace("\\\n", " ").splitlines():
-        if pin := _PIN.match(entry):
-            found[f"{canonicalize_name(pin[1])}=={pin[2]}"] = tuple(sorted(_HASH.findall(entry)))
-    return found
 
 
 def python(metadata: Message, version: str, sha256: str | None = None, allowed: Iterable[str] = ()) -> Component:

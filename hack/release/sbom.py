@@ -21,6 +21,7 @@ from packageurl import PackageURL
 from packaging.utils import canonicalize_name
 
 from hack.oci.listing import Image
+from hack.pins import hashes, pins
 from hack.release import components
 from hack.release.checksums import sha256
 from hack.release.image_contents import Contents, contents
@@ -45,7 +46,7 @@ def write(
         ValueError: something that a wheel requires is not installed here in its pinned version.
     """
     wheels = tuple(wheels)
-    versions = components.pins((tree / "constraints.txt").read_text("utf-8"))
+    versions = pins((tree / "constraints.txt").read_text("utf-8"))
     ours = {str(canonicalize_name(str(metadata_of(wheel)["Name"]))): wheel for wheel in wheels}
     versions |= dict.fromkeys(ours, release.version)
     written = [
@@ -53,7 +54,7 @@ def write(
     ]
     allowed: dict[str, tuple[str, ...]] = {}
     for requirements in sorted(tree.glob("images/*/requirements.txt")):
-        allowed |= components.hashes(requirements.read_text("utf-8"))
+        allowed |= hashes(requirements.read_text("utf-8"))
     for image in images:
         for installed in contents(image.archive):
             bill = _of_image(release, image, installed, allowed)

@@ -26,14 +26,14 @@ from hack.compatibility.combinations import (
 )
 from hack.compatibility.places import NoPythonError, interpreter, place_of
 from hack.generate_oldest import direct
+from hack.pins import pins
 
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 
 
-def pins(file: str) -> dict[str, Version]:
+def pinned(file: str) -> dict[str, Version]:
     """The versions in a file of constraints, by the normal form of names."""
-    lines = (line.partition(" ;")[0] for line in (ROOT / file).read_text().splitlines() if not line.startswith("#"))
-    return {canonicalize_name(name): Version(version) for name, _, version in (line.partition("==") for line in lines)}
+    return {name: Version(version) for name, version in pins((ROOT / file).read_text()).items()}
 
 
 def project(folder: str) -> dict[str, Any]:
@@ -45,10 +45,10 @@ def project(folder: str) -> dict[str, Any]:
 def test_oldest_is_what_the_bound_says(requirement: str) -> None:
     """The file has the first release that a lower bound allows; `python -m hack.generate_oldest` writes it."""
     wanted = Requirement(requirement)
-    pinned = pins(OLDEST)[canonicalize_name(wanted.name)]
+    oldest = pinned(OLDEST)[canonicalize_name(wanted.name)]
     lowest = max(Version(each.version) for each in wanted.specifier if each.operator in (">=", "=="))
-    assert pinned in wanted.specifier
-    assert pinned.release[: len(lowest.release)] == lowest.release
+    assert oldest in wanted.specifier
+    assert oldest.release[: len(lowest.release)] == lowest.release
 
 
 def test_oldest_has_one_bound_for_each() -> None:
@@ -59,7 +59,7 @@ def test_oldest_has_one_bound_for_each() -> None:
 
 def test_tools_are_those_of_the_gate() -> None:
     """The tests run with the same tools, whose names the extra dev has as well."""
-    oldest, tested = pins(OLDEST), pins(TESTED)
+    oldest, tested = pinned(OLDEST), pinned(TESTED)
     assert {tool: oldest[tool] for tool in TOOLS} == {tool: tested[tool] for tool in TOOLS}
     dev = {Requirement(each).name for each in project(".")["optional-dependencies"]["dev"]}
     assert set(TOOLS) <= dev

@@ -11,6 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from hack.generate_requirements import FILES, HEADING, ROOT, Requirements
+from hack.pins import pins
 
 HASH = re.compile(r"    --hash=sha256:[0-9a-f]{64}( \\)?")
 PLATFORM = {
@@ -29,8 +30,7 @@ files = pytest.mark.parametrize("requirements", [pytest.param(each, id=each.file
 
 def pinned(requirements: Requirements) -> dict[str, str]:
     """The versions of a file."""
-    lines = (ROOT / requirements.file).read_text().splitlines()
-    return dict(line.removesuffix(" \\").split("==") for line in lines if "==" in line)
+    return pins((ROOT / requirements.file).read_text())
 
 
 def closure(direct: Iterable[str]) -> set[str]:
@@ -65,10 +65,9 @@ def test_form(requirements: Requirements) -> None:
 @files
 def test_versions(requirements: Requirements) -> None:
     """They are those of constraints.txt, and pyproject.toml allows them: otherwise `make requirements`."""
-    lines = (ROOT / "constraints.txt").read_text().splitlines()
-    tested = {canonicalize_name(line.partition("==")[0]): line.partition("==")[2] for line in lines if "==" in line}
+    tested = pins((ROOT / "constraints.txt").read_text())
     found = pinned(requirements)
-    assert found == {name: tested.get(canonicalize_name(name)) for name in found}
+    assert found == {name: tested.get(name) for name in found}
     for direct in map(Requirement, requirements.direct()):
         assert direct.specifier.contains(found[canonicalize_name(direct.name)])
 
