@@ -14,7 +14,8 @@ import tomllib
 from pathlib import Path
 from typing import Final
 
-from hack.compatibility.combinations import EXTRAS, OLDEST, ROOT, TESTED, TOOLS, distributions
+from hack.compatibility.combinations import EXTRAS, OLDEST, ROOT, TESTED, TOOLS
+from hack.release.source import distributions
 
 HEADING: Final = "# Lowest versions that are allowed, by python -m hack.generate_oldest: make compat-oldest\n"
 
@@ -38,11 +39,12 @@ def main() -> int:
 def direct() -> list[str]:
     """What the distributions require beside each other, with the extras that are tested."""
     found: set[str] = set()
-    for folder in distributions():
-        project = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]
+    for folder in distributions(ROOT):
+        project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
         found.update(project["dependencies"])
-        if folder != ".":
-            found.update(project.get("optional-dependencies", {}).get(EXTRAS.get(folder), ()))
+        if folder != ROOT:
+            extra = EXTRAS.get(str(folder.relative_to(ROOT)))
+            found.update(project.get("optional-dependencies", {}).get(extra, ()))
     return sorted(each for each in found if not each.startswith("trainer-"))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,21 +45,3 @@ class Environment:
         result = self.pip("--quiet", *requirements, tree=tree)
         assert result.returncode == 0, result.stderr
         return result.stderr
-
-
-def build_wheels(directory: Path) -> Path:
-    """The wheels of all distributions of the tree, in a new directory."""
-    folders = [ROOT, *(path.parent for path in sorted(ROOT.glob("packages/*/pyproject.toml")))]
-    command: list[str | Path] = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--wheel-dir",
-        directory,
-        *folders,
-    ]
-    subprocess.run(command, check=True, timeout=_SECONDS)
-    return directory

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from e2e.upgrades.wheels import build_wheels
 from hack.cache import cache_directory, locked
 from hack.release.notes import dated
 from hack.release.versions import current, former
@@ -21,8 +22,6 @@ from hack.release.versions import current, former
 ROOT = Path(__file__).parents[2]
 UNTAGGED = {"0.1.0": "dd2b5aa20cf7a3bffc4c2cae19b11d1c207d668a"}
 """The commits of releases that were made before this repository had tags."""
-DISTRIBUTIONS = ("devcluster",)
-"""Their folders, beside trainer-operator's."""
 _SECONDS = 600
 
 
@@ -87,7 +86,7 @@ def released() -> Release:
     with locked(release.directory):
         release.directory.mkdir(exist_ok=True)
         _once(release.tree, lambda: _unpack(commit, release.tree))
-        _once(release.wheels, lambda: _build(release))
+        _once(release.wheels, lambda: build_wheels(release.tree, release.wheels))
         _once(release.bin.parent, lambda: release.install(release.bin.parent, "cluster"))
     return release
 
@@ -118,10 +117,3 @@ def _unpack(commit: str, directory: Path) -> None:
     directory.mkdir()
     archive = subprocess.run(["git", "-C", ROOT, "archive", commit], capture_output=True, check=True, timeout=_SECONDS)
     subprocess.run(["tar", "-x", "-C", directory], input=archive.stdout, check=True, timeout=_SECONDS)
-
-
-def _build(release: Release) -> None:
-    command: list[str | Path] = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
-    command += ["--wheel-dir", release.wheels]
-    distributions = (release.tree / folder for folder in (".", *DISTRIBUTIONS))
-    subprocess.run([*command, *distributions], check=True, timeout=_SECONDS)

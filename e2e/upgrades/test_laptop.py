@@ -16,8 +16,9 @@ import trainer
 from e2e import audit
 from e2e.cluster import train_job
 from e2e.home import Home
-from e2e.upgrades.environment import Environment, build_wheels
-from e2e.upgrades.released import released
+from e2e.upgrades.environment import Environment
+from e2e.upgrades.released import ROOT, released
+from e2e.upgrades.wheels import build_wheels
 from e2e.waiting import until
 
 TREE = trainer.__version__
@@ -31,7 +32,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of the tree."""
-    return build_wheels(tmp_path_factory.mktemp("wheels"))
+    return build_wheels(ROOT, tmp_path_factory.mktemp("wheels"))
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from hack.release.source import distributions
+
 ROOT: Final = Path(__file__).parents[2]
 OLDEST: Final = "constraints-oldest.txt"
 TESTED: Final = "constraints.txt"
@@ -67,11 +69,6 @@ COMBINATIONS: Final = tuple(
 )
 
 
-def distributions() -> list[str]:
-    """The folders of all distributions, relative to the root of the repository."""
-    return [".", *(str(path.parent.relative_to(ROOT)) for path in sorted(ROOT.glob("packages/*/pyproject.toml")))]
-
-
 def commands(combination: Combination, interpreter: str, environment: str) -> Iterator[tuple[str, ...]]:
     """What has to be run in the root of the repository, in this order.
 
@@ -84,7 +81,7 @@ def commands(combination: Combination, interpreter: str, environment: str) -> It
     constraints = ("--constraint", combination.constraints) if combination.constraints else NEWEST
     editable = [
         argument
-        for folder in distributions()
+        for folder in (str(each.relative_to(ROOT)) for each in distributions(ROOT))
         for argument in ("--editable", f"./{folder}[{EXTRAS[folder]}]" if folder in EXTRAS else f"./{folder}")
     ]
     pytest = (python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2")

@@ -22,11 +22,11 @@ from hack.compatibility.combinations import (
     TOOLS,
     Combination,
     commands,
-    distributions,
 )
 from hack.compatibility.places import NoPythonError, interpreter, place_of
 from hack.generate_oldest import direct
 from hack.pins import pins
+from hack.release.source import distributions
 
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 
@@ -36,8 +36,8 @@ def pinned(file: str) -> dict[str, Version]:
     return {name: Version(version) for name, version in pins((ROOT / file).read_text()).items()}
 
 
-def project(folder: str) -> dict[str, Any]:
-    loaded: dict[str, Any] = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]
+def project(folder: Path) -> dict[str, Any]:
+    loaded: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     return loaded
 
 
@@ -61,12 +61,12 @@ def test_tools_are_those_of_the_gate() -> None:
     """The tests run with the same tools, whose names the extra dev has as well."""
     oldest, tested = pinned(OLDEST), pinned(TESTED)
     assert {tool: oldest[tool] for tool in TOOLS} == {tool: tested[tool] for tool in TOOLS}
-    dev = {Requirement(each).name for each in project(".")["optional-dependencies"]["dev"]}
+    dev = {Requirement(each).name for each in project(ROOT)["optional-dependencies"]["dev"]}
     assert set(TOOLS) <= dev
 
 
-@pytest.mark.parametrize("folder", distributions())
-def test_classifiers(folder: str) -> None:
+@pytest.mark.parametrize("folder", distributions(ROOT), ids=lambda folder: folder.name)
+def test_classifiers(folder: Path) -> None:
     """Each distribution names the Pythons that are tested, and no other."""
     prefix = "Programming Language :: Python :: 3."
     named = [each.removeprefix(prefix) for each in project(folder)["classifiers"] if each.startswith(prefix)]
@@ -79,7 +79,8 @@ def test_what_is_run(combination: Any) -> None:
     """An environment of its own, all distributions with the constraints, then unit and end-to-end tests that exist."""
     make, install, unit, end_to_end = commands(combination, "python3", "somewhere")
     assert make == ("python3", "-m", "venv", "somewhere")
-    assert all(f"./{folder}" in {each.partition("[")[0] for each in install} for folder in distributions())
+    installed = {(ROOT / each.partition("[")[0]).resolve() for each in install}
+    assert installed.issuperset(distributions(ROOT))
     constraints = install[install.index("--constraint") + 1] if "--constraint" in install else None
     assert constraints == combination.constraints
     paths = [each for each in (*unit, *end_to_end) if each.startswith(("tests", "packages", "e2e"))]
