@@ -5,6 +5,7 @@ All of it is made once for each commit and interpreter, below `${XDG_CACHE_HOME:
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -77,7 +78,8 @@ def released() -> Release:
     """The newest release of the minor version before the tree's, with wheels and the shared environment.
 
     CHANGELOG.md says which it is, so that a new minor version is tested with the one before. The environment has the
-    extra `cluster`. The test fails where the clone has no tag of the release, or is too shallow to have its commit.
+    extra `cluster`. The test is skipped where the clone has no tag of the release, or is too shallow to have its
+    commit; with COMPLETE set, as in .ci/run, it fails.
     """
     version = former(current(), dated((ROOT / "CHANGELOG.md").read_text("utf-8")))
     commit = _commit(version)
@@ -97,7 +99,8 @@ def _commit(version: str) -> str:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         if answer.returncode == 0:
             return answer.stdout.strip()
-    return pytest.fail(
+    give_up = pytest.fail if os.environ.get("COMPLETE") else pytest.skip
+    return give_up(
         f"upgrades are tested from {version}, which CHANGELOG.md names, and this clone has no tag v{version}: "
         "git fetch --tags, with --unshallow in a shallow clone"
     )

@@ -23,6 +23,7 @@ OF_OTHERS = (
     "hack/",
     "images/",
     "tests/hack/release/test_notes.py",
+    "tests/hack/release/test_versions.py",
 )
 """Where files have versions of others, or say when something came."""
 LOCKED = ("package-lock.json", "requirements.txt")
