@@ -21,6 +21,7 @@
 # make audit                     known vulnerabilities of what we install
 # make images                    all images as OCI archives in build/images, without a daemon; BASE=debian without a registry
 # make image                     that of the manager; also image-initializer and image-transformers
+# make e2e-images                starts those in build/images, and tests what they do
 # make requirements              versions and hashes of what the images install, from pyproject.toml and constraints.txt
 PYTHON ?= python3
 EXAMPLE ?= jax-digits
@@ -234,7 +235,7 @@ kind-delete: $(VENV)/.dev
 release: $(VENV)/.dev
 	@test "$(IMAGES)" = none || test -e "$(IMAGES)/images.json" || \
 	  $(MAKE) images NAMES="manager initializer" || \
-	  { echo "error: there are no images; BASE=debian builds them without a registry, IMAGES=none leaves them out" >&2; exit 2; }
+	  { echo "error: no images; BASE=debian builds them without a registry, IMAGES=none leaves them out" >&2; exit 2; }
 	$(BIN)/python -m hack.release build $(REGISTRY:%=--registry "%") $(REPOSITORY:%=--repository "%") \
 	  $(if $(filter none,$(IMAGES)),,--images "$(IMAGES)") --output "$(DIST)"
 

@@ -33,9 +33,15 @@ class Lane:
     runs: tuple[str, ...]
     """The modules that its processes run, beside what its tests import."""
     reads: tuple[str, ...] = ()
-    """Files that are no Python, and that no other lane reads."""
+    """Files that are no Python, and that lanes read only where they say so."""
 
 
+_SOURCES = tuple(
+    f"packages/{name}/{part}"
+    for name in ("dashboard", "devcluster", "initializers", "sweeps", "v1_jobs")
+    for part in ("README.md", "pyproject.toml", "src")
+)
+"""What wheels are built from."""
 LANES = {
     "devcluster": Lane(
         unit=("packages/devcluster/tests", "tests/conformance"),
@@ -85,24 +91,16 @@ LANES = {
     "release": Lane(
         unit=("tests/hack/images",),
         e2e=("e2e/images", "e2e/upgrades"),
-        runs=(
-            "hack/images",
-            "packages/dashboard/src",
-            "packages/devcluster/src",
-            "packages/initializers/src",
-            "packages/sweeps/src",
-            "packages/v1_jobs/src",
-            "trainer",
-        ),
+        runs=("hack/images", "trainer", *_SOURCES),
         reads=(
             ".dockerignore",
             "Dockerfile",
             "images",
-            "packages/dashboard/pyproject.toml",
-            "packages/devcluster/pyproject.toml",
-            "packages/initializers/pyproject.toml",
-            "packages/sweeps/pyproject.toml",
-            "packages/v1_jobs/pyproject.toml",
+            "config/dashboard",
+            "config/dashboard-impersonation",
+            "config/history",
+            "config/history-postgresql",
+            *_SOURCES,
         ),
     ),
 }

@@ -30,9 +30,8 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="package")
 def machine(dist: Path) -> Iterator[CleanMachine]:
     """A clean machine that has them."""
-    missing = [program for program in PROGRAMS if shutil.which(program) is None]
-    if os.geteuid() or missing:
-        pytest.skip(f"only root can start a clean machine, with debootstrap of Debian; missing: {', '.join(missing)}")
+    if os.geteuid() or not all(map(shutil.which, PROGRAMS)):
+        pytest.skip(f"only root can start a clean machine, with {', '.join(PROGRAMS)}")
     with clean_machine(mounts={dist: DIST}) as made:
         yield made
 

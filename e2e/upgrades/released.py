@@ -79,7 +79,7 @@ def released() -> Release:
 
     CHANGELOG.md says which it is, so that a new minor version is tested with the one before. The environment has the
     extra `cluster`. The test is skipped where the clone has no tag of the release, or is too shallow to have its
-    commit; with COMPLETE set, as in .ci/run, it fails.
+    commit; with COMPLETE set, as in workflows, it fails.
     """
     version = former(current(), dated((ROOT / "CHANGELOG.md").read_text("utf-8")))
     commit = _commit(version)

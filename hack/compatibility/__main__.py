@@ -7,6 +7,7 @@ import sys
 
 from hack.compatibility.combinations import COMBINATIONS, Combination, commands
 from hack.compatibility.places import NoPythonError, place_of
+from hack.images.errors import ImageError
 
 
 def main(names: list[str]) -> int:
@@ -20,6 +21,9 @@ def main(names: list[str]) -> int:
         try:
             if not passes(known[name]):
                 failed.append(name)
+        except ImageError as error:
+            sys.stderr.write(f"error: {name}: {error}\n")
+            failed.append(name)
         except NoPythonError as error:
             untested.append(f"{name} is not tested: {error}")
     level = "error" if len(untested) == len(names) else "warning"

@@ -27,9 +27,14 @@ class Archive:
 
     file: tarfile.TarFile
 
+    def entries(self) -> list[dict[str, Any]]:
+        """Give the descriptors of what it holds."""
+        entries: list[dict[str, Any]] = json.loads(self._member("index.json").read())["manifests"]
+        return entries
+
     def manifests(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Give digest and content of the manifest for each platform."""
-        yield from self._manifests(json.loads(self._member("index.json").read()))
+        yield from self._manifests(self.entries())
 
     def document(self, digest: str) -> dict[str, Any]:
         """Give a manifest, an index or a configuration."""
@@ -40,11 +45,23 @@ class Archive:
         """Give any blob, such as a layer."""
         return self._member(blob_name(digest))
 
-    def _manifests(self, index: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-        for entry in index["manifests"]:
+    def blobs(self) -> dict[str, bytes]:
+        """Give all blobs by the names of their files.
+
+        Raises:
+            ArchiveError: one has another content than its name says.
+        """
+        blobs = {name: self._member(name).read() for name in self.file.getnames() if name.startswith("blobs/sha256/")}
+        for name, data in blobs.items():
+            if blob_name(digest_of(data)) != name:
+                raise ArchiveError(f"{self.file.name} is damaged: {name} has another content")
+        return blobs
+
+    def _manifests(self, entries: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+        for entry in entries:
             document = self.document(entry["digest"])
             if "manifests" in document:
-                yield from self._manifests(document)
+                yield from self._manifests(document["manifests"])
             else:
                 yield entry["digest"], document
 
@@ -63,34 +80,13 @@ def opened(path: Path) -> Iterator[Archive]:
     """Open an archive.
 
     Raises:
-        ArchiveError: it is none, or what is asked of it is not in it.
+        ArchiveError: it is none, or what is asked of it within the context is not in it or cut.
     """
     try:
         with tarfile.open(path) as file:
             yield Archive(file)
-    except (OSError, tarfile.TarError) as error:
-        raise ArchiveError(f"{path} is no archive of an OCI image: {error}") from error
-
-
-def read(archive: Path) -> dict[str, bytes]:
-    """Give the files of an archive.
-
-    Raises:
-        ArchiveError: a file of `blobs` has another content than its name says.
-    """
-    content = dict(_members(archive))
-    for name, data in content.items():
-        if name.startswith("blobs/sha256/") and blob_name(digest_of(data)) != name:
-            raise ArchiveError(f"{archive} is damaged: {name} has another content")
-    return content
-
-
-def _members(archive: Path) -> Iterator[tuple[str, bytes]]:
-    with tarfile.open(archive) as opened:
-        for member in opened:
-            stream = opened.extractfile(member)
-            if stream is not None:
-                yield member.name.removeprefix("./"), stream.read()
+    except (EOFError, KeyError, OSError, TypeError, ValueError, tarfile.TarError) as error:
+        raise ArchiveError(f"{path} is no archive of an OCI image: {error!r}") from error
 
 
 def write(entry: Mapping[str, Any], blobs: Mapping[str, bytes], archive: Path) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from hack.oci.archive import INDEX, MANIFEST, blob_name, digest_of, json_of, read, write
+from hack.oci.archive import INDEX, MANIFEST, Archive, blob_name, digest_of, json_of, opened, write
 from hack.oci.listing import NAME, Image, listed, write_list
 from hack.publish.programs import PublishError
 
@@ -45,9 +43,9 @@ def _join_one(images: list[Image], folder: Path) -> Image:
     blobs: dict[str, bytes] = {}
     manifests: dict[str, dict[str, Any]] = {}
     for image in images:
-        content = read(image.archive)
-        blobs |= {name: data for name, data in content.items() if name.startswith("blobs/")}
-        platform, entry = _manifest(image, content)
+        with opened(image.archive) as archive:
+            platform, entry = _manifest(image, archive)
+            blobs |= archive.blobs()
         if platform in manifests:
             raise PublishError(f"{image.archive} is for {platform}, and so is another archive of {image.reference}")
         manifests[platform] = entry
@@ -57,26 +55,24 @@ def _join_one(images: list[Image], folder: Path) -> Image:
     first = images[0]
     descriptor = {"mediaType": INDEX, "digest": digest, "size": len(index), "annotations": {_REFERENCE: first.tag}}
     blobs[blob_name(digest)] = index
-    archive = folder / first.archive.name
-    write(descriptor, blobs, archive)
+    target = folder / first.archive.name
+    write(descriptor, blobs, target)
     platforms = tuple((platform, manifests[platform]["digest"]) for platform in sorted(manifests))
-    return Image(first.name, first.reference, digest, archive, platforms)
+    return Image(first.name, first.reference, digest, target, platforms)
 
 
-def _manifest(image: Image, content: Mapping[str, bytes]) -> tuple[str, dict[str, Any]]:
-    top: list[dict[str, Any]] = json.loads(content["index.json"])["manifests"]
-    if len(top) != 1 or top[0]["digest"] != image.digest:
+def _manifest(image: Image, archive: Archive) -> tuple[str, dict[str, Any]]:
+    if [each["digest"] for each in archive.entries()] != [image.digest]:
         raise PublishError(f"{image.archive} does not contain {image.digest} alone, as images.json says: make images")
-    data = content[blob_name(image.digest)]
-    manifest = json.loads(data)
-    config = json.loads(content[blob_name(manifest["config"]["digest"])])
+    manifest = archive.document(image.digest)
+    config = archive.document(manifest["config"]["digest"])
     platform = {"architecture": config["architecture"], "os": config["os"]}
     if config.get("variant"):
         platform["variant"] = config["variant"]
     entry = {
         "mediaType": manifest.get("mediaType", MANIFEST),
         "digest": image.digest,
-        "size": len(data),
+        "size": len(archive.blob(image.digest).read()),
         "platform": platform,
     }
     return f"{config['os']}/{config['architecture']}", entry

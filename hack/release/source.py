@@ -45,7 +45,10 @@ def stage(release: Release, target: Path, root: Path = ROOT) -> tuple[Path, ...]
             project.write(_URLS.format(repository=release.repository, tag=release.tag))
     runbooks = f"{release.repository}/blob/{release.tag}/{_TROUBLESHOOTING}"
     for file in (target / name for name in _WITH_RUNBOOKS):
-        file.write_text(file.read_text("utf-8").replace(RUNBOOKS, runbooks), "utf-8")
+        text = file.read_text("utf-8")
+        if RUNBOOKS not in text:
+            raise ValueError(f"{file.relative_to(target)}: alerts do not link to {RUNBOOKS}")
+        file.write_text(text.replace(RUNBOOKS, runbooks), "utf-8")
     return folders
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from hack.release.source import RUNBOOKS
 from tests.config.kustomized import CONFIG, kustomize, of_kind, rendered
 from tests.config.promql import question
 from tests.config.series import groups, problems, rules
@@ -20,7 +21,6 @@ from trainer.kube.quantity import parse_quantity
 
 TESTS = Path(__file__).with_name("alerts.yaml")
 ALERTS = [rule for rule in rules() if "alert" in rule]
-PLACEHOLDER = "https://example.com/trainer/docs/troubleshooting.md"
 OPERATE = (CONFIG.parent / "docs" / "operate.md").read_text(encoding="utf-8")
 OVERLAY = re.search(r"```yaml\n((?:(?!```)[\s\S])*runbook_url[\s\S]*?)```", OPERATE)
 """The kustomization of docs/operate.md that has alerts link to another page."""
@@ -47,7 +47,7 @@ def test_people_learn_what_to_do(rule: dict[str, dict[str, str]]) -> None:
     assert set(annotations) == {"summary", "description", "runbook_url"}
     assert annotations["summary"].endswith(".")
     assert len(annotations["summary"]) <= 100
-    assert annotations["runbook_url"] == f"{PLACEHOLDER}#{str(rule['alert']).lower()}"
+    assert annotations["runbook_url"] == f"{RUNBOOKS}#{str(rule['alert']).lower()}"
     used = set(re.findall(r"\$labels\.(\w+)", " ".join(annotations.values())))
     assert used <= {label for each in fired(str(rule["alert"])) for label in each}
 
@@ -68,8 +68,8 @@ def test_links_to_a_page_of_ones_own(tmp_path: Path) -> None:
         if "alert" in rule
     ]
 
-    assert changed == [rule["annotations"]["runbook_url"].replace(PLACEHOLDER, page) for rule in ALERTS]
-    assert page != PLACEHOLDER
+    assert changed == [rule["annotations"]["runbook_url"].replace(RUNBOOKS, page) for rule in ALERTS]
+    assert page != RUNBOOKS
 
 
 def fired(alert: str) -> list[dict[str, str]]:

@@ -71,7 +71,7 @@ def lanes(root: Path) -> set[str]:
         pytest.param("tests/test_plugin.py", set(), id="tests of no lane"),
         pytest.param("packages/initializers/src/fetching/names.py", {"initializers", "release"}, id="package"),
         pytest.param("packages/initializers/tests/test_hub.py", {"initializers"}, id="tests of a lane"),
-        pytest.param("packages/initializers/README.md", {"initializers"}, id="file of a package"),
+        pytest.param("packages/initializers/README.md", {"initializers", "release"}, id="file of a package"),
         pytest.param("trainer/__init__.py", {"dashboard", "release"}, id="package of what is imported"),
         pytest.param("tests/conftest.py", ALL - {"devcluster", "sweeps"}, id="what tests have in common"),
         pytest.param("e2e/conftest.py", {"dashboard", "devcluster"}, id="what end-to-end tests have in common"),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import tarfile
 from pathlib import Path
 
 import pytest
 
-from hack.oci.archive import read
+from hack.oci.archive import opened
 from hack.oci.listing import listed
 from hack.publish.chart import main
 
@@ -32,11 +31,12 @@ def test_archive(chart: Path, tmp_path: Path) -> None:
     assert main([str(chart), str(folder)]) == 0
     (packed,) = listed(folder)
     assert packed.reference == "charts/own:1.2.3"
-    content = read(packed.archive)
-    manifest = json.loads(content[f"blobs/{packed.digest.replace(':', '/')}"])
-    (layer,) = manifest["layers"]
-    assert content[f"blobs/{layer['digest'].replace(':', '/')}"] == chart.read_bytes()
-    config = json.loads(content[f"blobs/{manifest['config']['digest'].replace(':', '/')}"])
+    with opened(packed.archive) as archive:
+        ((digest, manifest),) = archive.manifests()
+        assert digest == packed.digest
+        (layer,) = manifest["layers"]
+        assert archive.blob(layer["digest"]).read() == chart.read_bytes()
+        config = archive.document(manifest["config"]["digest"])
     assert config == {"apiVersion": "v2", "name": "own", "version": "1.2.3"}
 
 

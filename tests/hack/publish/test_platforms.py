@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import tarfile
 from pathlib import Path
 
 import pytest
 
-from hack.oci.archive import INDEX, read
+from hack.oci.archive import INDEX, ArchiveError, opened
 from hack.oci.listing import listed, write_list
 from hack.publish.platforms import join
 from hack.publish.programs import PublishError
@@ -23,15 +22,14 @@ def test_join(tmp_path: Path) -> None:
     assert listed(folder) == joined
     for each in joined:
         assert [platform for platform, _ in each.platforms] == ["linux/amd64", "linux/arm64"]
-        content = read(each.archive)
-        (top,) = json.loads(content["index.json"])["manifests"]
-        assert (top["digest"], top["mediaType"]) == (each.digest, INDEX)
-        index = json.loads(content[f"blobs/{each.digest.replace(':', '/')}"])
-        assert [entry["digest"] for entry in index["manifests"]] == [digest for _, digest in each.platforms]
-        for entry in index["manifests"]:
-            manifest = json.loads(content[f"blobs/{entry['digest'].replace(':', '/')}"])
-            for blob in (manifest["config"], *manifest["layers"]):
-                assert len(content[f"blobs/{blob['digest'].replace(':', '/')}"]) == blob["size"]
+        with opened(each.archive) as archive:
+            (top,) = archive.entries()
+            assert (top["digest"], top["mediaType"]) == (each.digest, INDEX)
+            manifests = dict(archive.manifests())
+            assert [*manifests] == [digest for _, digest in each.platforms]
+            for manifest in manifests.values():
+                for blob in (manifest["config"], *manifest["layers"]):
+                    assert len(archive.blob(blob["digest"]).read()) == blob["size"]
 
 
 def test_the_same_archives_give_the_same_image(tmp_path: Path) -> None:
@@ -71,6 +69,15 @@ def test_an_archive_of_another_build(tmp_path: Path) -> None:
     platforms(tmp_path, "amd64", "arm64")
     image(tmp_path / "arm64", "trainer-operator", "arm64", "built again")
     with pytest.raises(PublishError, match=r"does not contain sha256:[0-9a-f]+ alone"):
+        join(tmp_path)
+
+
+def test_an_archive_is_none(tmp_path: Path) -> None:
+    """It is named."""
+    platforms(tmp_path, "amd64")
+    (archive,) = tmp_path.glob("amd64/*.tar")
+    archive.write_bytes(b"")
+    with pytest.raises(ArchiveError, match=rf"{archive.name} is no archive of an OCI image"):
         join(tmp_path)
 
 
