@@ -17,7 +17,7 @@ from e2e.kubectl import BIN
 from e2e.processes import Process
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "packages/dashboard/web/node_modules/axe-core/axe.min.js"
@@ -117,13 +117,18 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
     context.close()
 
 
+def complaint(message: ConsoleMessage) -> str:
+    """What the browser says on its console, and of which address."""
+    return f"{message.text} ({message.location['url']})"
+
+
 @pytest.fixture
 def page(context: BrowserContext) -> Iterator[Page]:
     """A page without errors: of scripts, of the policy, or of requests to elsewhere."""
     page = context.new_page()
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    page.on("console", lambda message: complaints.append(complaint(message)) if message.type == "error" else None)
     page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
     page.on("request", lambda sent: None if "//127.0.0.1:" in sent.url else complaints.append(f"to {sent.url}"))
     yield page

@@ -11,7 +11,7 @@ from trainer.explain.reading import SnapshotReader
 from trainer.explain.target import NO_OPTIONS, CommandOptions
 from trainer.kube.client import Client
 from trainer.kube.clock import Clock
-from trainer.kube.errors import InvalidError, causes_of
+from trainer.kube.errors import InvalidError, NotFoundError, causes_of
 from trainer.kube.objects import Object, ObjectKey
 from trainer_dashboard.access.parties import Party
 
@@ -27,14 +27,20 @@ class Explanations:
     target: CommandOptions = NO_OPTIONS
     """Options of the commands in the answers. Default: none, for users with contexts of their own."""
 
-    async def of(self, key: ObjectKey) -> Object:
+    async def of(self, key: ObjectKey) -> Object | None:
         """The verdict, the causes with the first on top, notes, and what could not be read.
 
+        None where there is no such TrainJob: pages ask again when one is deleted, and it may be gone before they do.
+
         Raises:
-            KubeError: there is no such TrainJob, or it does not fit the model, or the API server does not answer.
+            KubeError: it does not fit the model, or the API server does not answer.
         """
         async with self.party.snapshot():
-            return await self.party.compute(self._answer, await self._snapshot(key))
+            try:
+                job = await self.client.get(TRAIN_JOBS, key.name, key.namespace)
+            except NotFoundError:
+                return None
+            return await self.party.compute(self._answer, await self._snapshot(job))
 
     def _answer(self, snapshot: Snapshot) -> Object:
         answer = self.target.with_options(_explained(snapshot))
@@ -42,8 +48,7 @@ class Explanations:
         unread = [asdict(each) for each in answer.unread]
         return {"verdict": answer.verdict, "causes": causes, "notes": answer.notes, "unread": unread}
 
-    async def _snapshot(self, key: ObjectKey) -> Snapshot:
-        job = await self.client.get(TRAIN_JOBS, key.name, key.namespace)
+    async def _snapshot(self, job: Object) -> Snapshot:
         try:
             return await SnapshotReader(self.client, job, self.clock, self.party.compute).snapshot()
         except ExceptionGroup as group:  # of requests that were sent side by side

@@ -39,7 +39,8 @@ export function sentence({ causes, notes }: Pick<Explanation, "causes" | "notes"
 async function ask(job: Listed, signal: AbortSignal): Promise<void> {
   let text = "";
   try {
-    text = sentence(await request<Explanation>("GET", `${trainJobPath(job)}/explanation`, undefined, signal));
+    const answer = await request<Explanation | null>("GET", `${trainJobPath(job)}/explanation`, undefined, signal);
+    if (answer) text = sentence(answer);
   } catch {
     if (signal.aborted) return;
   }

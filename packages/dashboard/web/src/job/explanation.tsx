@@ -40,7 +40,7 @@ export function useExplanation(job: Job, nodes: readonly Node[], isWanted: boole
         asked.current.answered = number;
         setAnswer(next);
       };
-      request<Explanation>("GET", `${trainJobPath(job)}/explanation`).then(
+      request<Explanation | null>("GET", `${trainJobPath(job)}/explanation`).then(
         (explanation) => show({ explanation, problem: "" }),
         (error: Error) => show({ explanation: null, problem: error.message }),
       );
